@@ -4,7 +4,7 @@
 //! appended to each other; the engine's batch is made of them when it is written.
 
 use crate::bytes::Input;
-use crate::errors::{Result, invalid};
+use crate::errors::Result;
 use crate::options::ttl_from;
 use crate::shared::Space;
 use crate::store::Store;
@@ -189,9 +189,7 @@ impl WriteBatch {
     ) -> Result<R> {
         self.space.shared.check()?;
         let space = keyspace.map_or(&self.space, |store| store.get().space());
-        if !Arc::ptr_eq(&space.shared, &self.space.shared) {
-            return Err(invalid("the keyspace belongs to another database"));
-        }
+        self.space.check_same(space, "keyspace")?;
         Ok(then(&mut *self.space.shared.lock(py, &self.ops)?, space))
     }
 }
@@ -307,9 +305,7 @@ impl WriteBatch {
     /// Adds the operations of another batch of the same database after its own.
     fn append(&self, py: Python<'_>, source: &Bound<'_, Self>) -> Result<()> {
         let source = source.get();
-        if !Arc::ptr_eq(&source.space.shared, &self.space.shared) {
-            return Err(invalid("the other batch belongs to another database"));
-        }
+        self.space.check_same(&source.space, "other batch")?;
         // A copy, because a batch may be appended to itself.
         let added = source.with(py, None, |ops, _| ops.clone())?;
         self.with(py, None, |ops, _| ops.append(&added))

@@ -8,7 +8,6 @@ use crate::store::Store;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use std::sync::Arc;
 
 /// Sorted entries on their way into the files of a database, of any number of its keyspaces.
 ///
@@ -31,13 +30,6 @@ impl Ingestion {
         Ok(Self { state: Mutex::new(Some(begun)), space: space.clone() })
     }
 
-    fn check_of(&self, space: &Space, what: &str) -> Result<()> {
-        if !Arc::ptr_eq(&space.shared, &self.space.shared) {
-            return Err(invalid(format!("the {what} belongs to another database")));
-        }
-        Ok(())
-    }
-
     /// Passes the ingestion and the space of a call to `then`.
     fn with<R>(
         &self,
@@ -47,7 +39,7 @@ impl Ingestion {
     ) -> Result<R> {
         self.space.shared.check()?;
         let space = keyspace.map_or(&self.space, |store| store.get().space());
-        self.check_of(space, "keyspace")?;
+        self.space.check_same(space, "keyspace")?;
         let mut state = self.space.shared.lock(py, &self.state)?;
         then(state.as_mut().ok_or_else(ended)?, space)
     }
@@ -161,7 +153,7 @@ impl Ingestion {
         if std::ptr::eq(self, other) {
             return Err(invalid("an ingestion cannot be joined with itself"));
         }
-        self.check_of(&other.space, "other ingestion")?;
+        self.space.check_same(&other.space, "other ingestion")?;
         self.with(py, None, |_, _| Ok(()))?;
         let taken = other.take(py)?;
         self.with(py, None, |ingestion, _| Ok(py.detach(|| ingestion.join(taken))?))

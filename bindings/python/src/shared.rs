@@ -1,7 +1,7 @@
 //! What all objects of one open database share.
 
 use crate::bytes::drop_detached;
-use crate::errors::{Failure, Result, closed};
+use crate::errors::{Failure, Result, closed, invalid};
 use crate::order::PyOrder;
 use esker::{Db, Keyspace};
 use parking_lot::{Mutex, MutexGuard};
@@ -142,6 +142,14 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// Refuses what belongs to another database than this.
+    pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {
+        if !Arc::ptr_eq(&self.shared, &other.shared) {
+            return Err(invalid(format!("the {what} belongs to another database")));
+        }
+        Ok(())
+    }
+
     /// The key in the keyspace.
     #[inline]
     pub(crate) fn with_key<R>(&self, key: &[u8], then: impl FnOnce(&[u8]) -> R) -> R {

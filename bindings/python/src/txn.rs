@@ -13,7 +13,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyList};
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::time::Duration;
 
 impl Lookup for (&esker::Transaction, &Keyspace) {
@@ -70,9 +69,7 @@ impl Transaction {
     ) -> Result<R> {
         self.space.shared.check()?;
         let space = keyspace.map_or(&self.space, |store| store.get().space());
-        if !Arc::ptr_eq(&space.shared, &self.space.shared) {
-            return Err(invalid("the keyspace belongs to another database"));
-        }
+        self.space.check_same(space, "keyspace")?;
         let guard = self.space.shared.lock(py, &self.transaction)?;
         let done = then(guard.as_ref().ok_or_else(|| closed("the transaction"))?, space);
         // A wait that was interrupted fails with what the handler of the signal raised.

@@ -62,11 +62,7 @@ impl Machine {
             let file = RunFile::new(&fs, &data, meta.file, None, None);
             Segment::with_values(meta.clone(), file, values)
         };
-        let mut segment = |meta: &SegmentMeta| {
-            let values = meta.values.iter().map(|used| SegmentMeta::of_values(used.values));
-            let values = values.map(|meta| object(&meta, Box::default())).collect();
-            object(meta, values)
-        };
+        let mut segment = |meta: &SegmentMeta| Segment::of(meta, object);
         let mut version = Version::default();
         for edit in &manifest.edits {
             let next = version.apply(edit, &mut segment);

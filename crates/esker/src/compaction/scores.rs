@@ -30,7 +30,7 @@ impl Candidate {
     /// A partition or span with this score.
     pub fn of(part: &Partition, score: f64) -> Self {
         let newest = part.segments().next().map(|first| first.meta());
-        let newest = newest.map(|meta| (meta.file, meta.offset));
+        let newest = newest.map(|meta| meta.place());
         Self { score, bytes: part.base.bytes() + part.delta_bytes(), newest }
     }
 

@@ -101,7 +101,7 @@ impl View<'_> {
                     continue;
                 }
                 // Another tree gets the result of the first one.
-                let first = (first.meta().file, first.meta().offset);
+                let first = first.meta().place();
                 // Seeded: each branch gets a copy of what they shared.
                 if taken.insert(first) || bug!("compaction_each_branch_is_settled") {
                     keys.push(PartitionKey::of_partition(*id, part.lower.clone()));

@@ -83,7 +83,7 @@ impl Thinned {
     /// Forgets segments that no longer exist.
     pub fn keep(&mut self, version: &Version) {
         let there = version.segments().filter_map(|segment| {
-            let place = (segment.meta().file, segment.meta().offset);
+            let place = segment.meta().place();
             self.examined.get(&place).map(|known| (place, *known))
         });
         self.examined = there.collect();
@@ -92,7 +92,7 @@ impl Thinned {
 
 /// Whether the key names this segment.
 pub fn is(segment: &Segment, key: &ThinKey) -> bool {
-    (segment.meta().file, segment.meta().offset) == (key.file, key.offset)
+    segment.meta().place() == (key.file, key.offset)
 }
 
 /// Whether two segments may have keys in common, judged by their bounds.
@@ -173,7 +173,7 @@ pub fn look_at<O: KeyOrder>(
 /// Whether a partition refers to the segment in this place.
 fn refers(part: &Partition, place: (FileId, u64)) -> bool {
     let mut segments = part.runs().flat_map(|run| run.segments()).map(|segment| segment.meta());
-    segments.any(|meta| (meta.file, meta.offset) == place)
+    segments.any(|meta| meta.place() == place)
 }
 
 /// The partitions that hold keys of a segment.
@@ -201,7 +201,7 @@ fn abandoned<O: KeyOrder>(
         return 0.0;
     }
     let reached = reached(order, tree, (&meta.min_key, &meta.max_key));
-    let parts = reached.iter().filter(|part| refers(part, (meta.file, meta.offset))).count();
+    let parts = reached.iter().filter(|part| refers(part, meta.place())).count();
     if parts == 0 || known.is_some_and(|known| known.parts <= parts) {
         return 0.0;
     }

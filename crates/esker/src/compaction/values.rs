@@ -42,7 +42,7 @@ pub struct Moves {
 impl Moves {
     /// Whether a value segment is emptied.
     pub fn empties(&self, values: &Segment) -> bool {
-        self.of.contains(&place(values))
+        self.of.contains(&values.meta().place())
     }
 
     /// Whether a run segment refers to one that is emptied.
@@ -51,10 +51,6 @@ impl Moves {
         bug!("compaction_values_move_alone", return false);
         !self.of.is_empty() && segment.values().iter().any(|values| self.empties(values))
     }
-}
-
-fn place(segment: &Segment) -> Place {
-    (segment.meta().file, segment.meta().offset)
 }
 
 /// What a partition has of a value segment.

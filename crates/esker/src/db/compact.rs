@@ -18,7 +18,7 @@ use crate::compaction::inputs::all_within;
 use crate::compaction::install::{self, Compacted};
 use crate::compaction::queue::{PartitionKey, REQUESTED};
 use crate::compaction::scores::fresh_share;
-use crate::compaction::values::{Moves, Planning};
+use crate::compaction::values::Planning;
 use crate::compaction::{CompactionStream, Depth, Piece, Recoding, VersionGc, written_bytes};
 use crate::compaction::{temperature, tiers};
 use crate::db::change::Change;
@@ -64,7 +64,6 @@ struct Rewrite<'p> {
     runs: Vec<Vec<Arc<Segment>>>,
     traits: &'p LiveTraits,
     gc: &'p VersionGc,
-    moves: &'p Moves,
     filtering: bool,
     /// Why it is written in another form, if that is all.
     why: Option<Recoding>,
@@ -76,6 +75,8 @@ struct Output<'w> {
     segments: Vec<Arc<Segment>>,
     adopted: u64,
     filtered: u64,
+    /// The value segments to which the partition refers, until the writer knows them.
+    values: Option<KnownValues>,
 }
 
 impl Core {
@@ -207,7 +208,9 @@ impl Core {
         let moment = temperature::Moment { now: self.clock.now(), idle, cache: &self.cache };
         let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
         self.check_fits(written_bytes(&pieces) + moves.bytes as f64)?;
-        let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
+        let inputs = old.runs().flat_map(|run| run.segments());
+        let values = Some(KnownValues::of(&self.cache, inputs, |values| moves.empties(values)));
+        let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0, values };
         for piece in pieces {
             match piece {
                 Piece::Drop(segment) => {
@@ -217,8 +220,7 @@ impl Core {
                 }
                 Piece::Recode(why, run) => {
                     let (runs, why) = (vec![run], Some(why));
-                    let part =
-                        Rewrite { old, runs, traits, gc: &gc, moves: &moves, filtering, why };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
                 Piece::Reuse(segment) => {
@@ -228,8 +230,7 @@ impl Core {
                 }
                 Piece::Rewrite(runs) => {
                     let why = None;
-                    let part =
-                        Rewrite { old, runs, traits, gc: &gc, moves: &moves, filtering, why };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -292,9 +293,7 @@ impl Core {
         tombstones: &[Arc<Fragments>],
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let Rewrite { old, runs, traits, gc, moves, filtering, why } = part;
-        let inputs = runs.iter().flatten();
-        let values = KnownValues::of(&self.cache, inputs, |values| moves.empties(values));
+        let Rewrite { old, runs, traits, gc, filtering, why } = part;
         let cold = temperature::dictionary(why, &runs, &self.cache)?;
         let piece = self.settings.piece_bytes(runs.len());
         let cursor = |segments: Vec<Arc<Segment>>| {
@@ -309,7 +308,7 @@ impl Core {
                 .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, (true, true))?;
         writer.set_cold(cold)?;
-        writer.know(values);
+        writer.know(&mut output.values);
         let before = writer.bytes_written();
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);

@@ -125,9 +125,7 @@ impl Output for SlicesFile<'_> {
 
     fn writer(&mut self) -> Result<&mut RunWriter> {
         let writer = self.core.writer(self.writer, (false, self.warms))?;
-        if let Some(values) = self.values.take() {
-            writer.know(values);
-        }
+        writer.know(&mut self.values);
         Ok(writer)
     }
 

@@ -76,9 +76,7 @@ impl Core {
         if thinned.snapshots != snapshots {
             *thinned = Thinned { examined: HashMap::new(), snapshots };
         }
-        let known = |segment: &Segment| {
-            thinned.examined.get(&(segment.meta().file, segment.meta().offset)).copied()
-        };
+        let known = |segment: &Segment| thinned.examined.get(&segment.meta().place()).copied();
         match &owner.order {
             Order::Bytewise => look_at(&Bytewise, tree, partition, all, known),
             Order::Custom(order) => look_at(order, tree, partition, all, known),
@@ -185,7 +183,7 @@ impl Core {
         let runs = job.parts.iter().flat_map(|part| part.runs());
         let seen = runs.chain(job.above.iter().flatten()).map(|run| run.max_seq()).max();
         let note = |segment: &Segment| {
-            let place = (segment.meta().file, segment.meta().offset);
+            let place = segment.meta().place();
             let examined = Examined { upto: seen.unwrap_or(0), parts };
             self.relief.thinned.lock().examined.insert(place, examined);
         };
@@ -249,9 +247,7 @@ impl Core {
             let mut values = Some(KnownValues::of(&self.cache, [&segment].into_iter(), |_| false));
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
                 let writer = self.writer(writer, (true, true))?;
-                if let Some(values) = values.take() {
-                    writer.know(values);
-                }
+                writer.know(&mut values);
                 writer.add(order, key, seq, kind, value)
             };
             while stream.step(&mut out, STEP_ENTRIES)? {

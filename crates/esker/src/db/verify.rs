@@ -27,7 +27,7 @@ impl Core {
             let Some(keyspace) = keyspace else { continue };
             for segment in tree.all().flat_map(|partition| partition.segments()) {
                 self.check_open()?;
-                if !seen.insert((segment.meta().file, segment.meta().offset)) {
+                if !seen.insert(segment.meta().place()) {
                     continue;
                 }
                 files.insert(segment.meta().file);

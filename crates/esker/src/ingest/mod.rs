@@ -144,14 +144,16 @@ impl Ingestor {
     ) -> Result<()> {
         self.check_accepts(core)?;
         let bounds = [&range.0, &range.1].into_iter().flatten().map(Vec::len).sum::<usize>();
-        let len = self.removed_bytes + (bounds + RANGE_BYTES) as u64;
-        let max = core.batch_bytes_max();
-        if len > max {
-            return Err(Error::BatchTooLarge { len, max });
-        }
+        let len = self.removed_with(core, (bounds + RANGE_BYTES) as u64)?;
         self.load(keyspace)?.removed.push(range);
         self.removed_bytes = len;
         Ok(())
+    }
+
+    /// Bytes of removed ranges with so many more, if they may become so many.
+    fn removed_with(&self, core: &Core, more: u64) -> Result<u64> {
+        let (len, max) = (self.removed_bytes + more, core.batch_bytes_max());
+        if len > max { Err(Error::BatchTooLarge { len, max }) } else { Ok(len) }
     }
 
     fn check_accepts(&self, core: &Core) -> Result<()> {
@@ -197,11 +199,7 @@ impl Ingestor {
             let Some(own) = self.loads.get(id) else { continue };
             in_order!(core, own.keyspace, order => own.check_apart(order, load))?;
         }
-        let len = self.removed_bytes + other.removed_bytes;
-        let max = core.batch_bytes_max();
-        if len > max {
-            return Err(Error::BatchTooLarge { len, max });
-        }
+        let len = self.removed_with(core, other.removed_bytes)?;
         for id in other.loads.keys() {
             // What follows lies behind the keys that come between.
             let cut = self.output.cut(&mut self.loads, *id);

@@ -84,7 +84,7 @@ impl Store {
 
     /// Whether some tree refers to a segment.
     pub fn refers_to(&self, segment: &Segment) -> bool {
-        self.segments.contains_key(&(segment.meta().file, segment.meta().offset))
+        self.segments.contains_key(&segment.meta().place())
     }
 
     /// Whether these partitions and spans are all that refer to a segment, and each is in one tree.
@@ -97,7 +97,7 @@ impl Store {
 
     /// Whether these partitions, each in so many trees, are all that refer to a segment.
     pub fn is_held_by(&self, segment: &Segment, holders: &[(Arc<Partition>, u32)]) -> bool {
-        let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
+        let count = self.segments.get(&segment.meta().place());
         let trees =
             |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
         count.is_some_and(|count| *count as usize == holders.len())
@@ -120,7 +120,7 @@ impl Store {
         let base = partition.base.segments();
         let mut inner = base.iter().take(base.len().saturating_sub(1)).skip(1).map(|s| s.meta());
         trees.is_none_or(|trees| *trees > 1)
-            || inner.any(|meta| self.segments.get(&(meta.file, meta.offset)) != Some(&1))
+            || inner.any(|meta| self.segments.get(&meta.place()) != Some(&1))
     }
 
     fn add(&mut self, tier: usize, partition: &Partition) {
@@ -132,8 +132,7 @@ impl Store {
         }
         self.totals.add(tier, partition);
         for segment in partition.segments() {
-            let count =
-                self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
+            let count = self.segments.entry(segment.meta().place()).or_default();
             *count += 1;
             if *count == 1 {
                 let new = || (0, segment.file().clone());
@@ -159,7 +158,7 @@ impl Store {
         }
         self.totals.remove(tier, partition);
         for segment in partition.segments() {
-            let key = (segment.meta().file, segment.meta().offset);
+            let key = segment.meta().place();
             let Some(count) = self.segments.get_mut(&key) else { continue };
             *count -= 1;
             if *count > 0 {

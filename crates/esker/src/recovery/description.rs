@@ -12,7 +12,7 @@ use crate::fs::Fs;
 use crate::manifest::{self, Superblocks, Trees, Version, check_tree, misfit};
 use crate::options::Options;
 use crate::recovery::consistency;
-use crate::run::{RunFile, Segment, SegmentMeta, ValueUse};
+use crate::run::{RunFile, Segment, SegmentMeta};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,15 +102,11 @@ struct Objects<'f> {
 impl Objects<'_> {
     /// It and the value segments to which it refers.
     fn segment(&mut self, meta: &SegmentMeta) -> Arc<Segment> {
-        if let Some(known) = self.segments.get(&(meta.file, meta.offset)) {
-            return known.clone();
-        }
-        let of = |used: &ValueUse| self.segment(&SegmentMeta::of_values(used.values));
-        let values = meta.values.iter().map(of).collect();
         let files = self.files;
-        let file = self.by_id.entry(meta.file).or_insert_with(|| files.run_file(meta.file));
-        let segment = Segment::with_values(meta.clone(), file.clone(), values);
-        self.segments.insert((meta.file, meta.offset), segment.clone());
-        segment
+        Segment::of(meta, |meta, values| {
+            let file = self.by_id.entry(meta.file).or_insert_with(|| files.run_file(meta.file));
+            let new = || Segment::with_values(meta.clone(), file.clone(), values);
+            self.segments.entry(meta.place()).or_insert_with(new).clone()
+        })
     }
 }

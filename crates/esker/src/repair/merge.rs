@@ -31,7 +31,7 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn place(&self) -> Place {
-        (self.meta.file, self.meta.offset)
+        self.meta.place()
     }
 }
 
@@ -90,7 +90,7 @@ impl Active {
     }
 
     fn place(&self) -> Place {
-        (self.reader.meta().file, self.reader.meta().offset)
+        self.reader.meta().place()
     }
 
     fn value(&self) -> &[u8] {
@@ -266,7 +266,7 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
 
     /// Reads a segment to its end if no later partition names it.
     fn let_go(&mut self, meta: &SegmentMeta, around: &mut impl Surroundings) {
-        let place = (meta.file, meta.offset);
+        let place = meta.place();
         let left = self.named.get_mut(&place).map_or(0, |left| {
             *left = left.saturating_sub(1);
             *left

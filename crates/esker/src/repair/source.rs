@@ -211,14 +211,10 @@ impl Source {
             let file = files.entry(meta.file);
             let new = || RunFile::new(fs, &data, meta.file, None, None);
             let file = file.or_insert_with(new).clone();
-            let known = segments.entry((meta.file, meta.offset));
+            let known = segments.entry(meta.place());
             known.or_insert_with(|| Segment::with_values(meta.clone(), file, values)).clone()
         };
-        let mut segment = |meta: &SegmentMeta| {
-            let values = meta.values.iter().map(|used| SegmentMeta::of_values(used.values));
-            let values = values.map(|meta| object(&meta, Box::default())).collect();
-            object(meta, values)
-        };
+        let mut segment = |meta: &SegmentMeta| Segment::of(meta, &mut object);
         let (mut edits, mut trees) = (0, Trees::default());
         self.whole = true;
         for (offset, edit) in scan.edits() {

@@ -165,11 +165,11 @@ impl<'a, S: Sink> Walk<'a, S> {
 
     /// Records that a segment was read; returns whether this is the first time.
     pub fn note_read(&mut self, meta: &SegmentMeta) -> bool {
-        self.read.insert((meta.file, meta.offset))
+        self.read.insert(meta.place())
     }
 
     pub fn was_read(&self, meta: &SegmentMeta) -> bool {
-        self.read.contains(&(meta.file, meta.offset))
+        self.read.contains(&meta.place())
     }
 
     pub fn file(&mut self, meta: &SegmentMeta) -> Option<Arc<DamagedFile>> {
@@ -283,7 +283,7 @@ impl<S: Sink> Saver<'_, '_, S> {
         if !self.walk.values.contains_key(&place) {
             let values = SegmentMeta::of_values(meta.values[used].values);
             let gone = || (Some(place), DecodeError("its file cannot be opened"));
-            let reader = self.walk.file(&values).ok_or_else(gone)?.values(&values);
+            let reader = self.walk.file(&values).ok_or_else(gone)?.blocks(&values);
             if self.walk.values.len() >= VALUE_SEGMENTS_MAX {
                 self.walk.values.clear();
             }

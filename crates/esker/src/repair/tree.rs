@@ -242,7 +242,7 @@ impl<S: Sink> Walk<'_, S> {
         meta: &SegmentMeta,
         kept: &mut Kept,
     ) -> Option<Arc<Fragments>> {
-        let place = (meta.file, meta.offset);
+        let place = meta.place();
         if let Some(known) = self.seen.tombstones.get(&place) {
             return known.clone();
         }

@@ -35,8 +35,7 @@ pub(super) fn run<S: Sink>(path: &Path, options: &Options, sink: &mut S) -> Resu
 impl<S: Sink> Walk<'_, S> {
     /// Saves segments that a damaged description does not name, although it may have named them.
     fn strays(&mut self, source: &Source) -> Result<()> {
-        let known: HashSet<_> =
-            source.version.segments().map(|s| (s.meta().file, s.meta().offset)).collect();
+        let known: HashSet<_> = source.version.segments().map(|s| s.meta().place()).collect();
         let entries = match self.fs().list(&self.data).context("list", &self.data) {
             Ok(entries) => entries,
             Err(error) => return self.plan.find_error(State::Lost, error),

@@ -194,10 +194,15 @@ impl<O: KeyOrder> RunCursor<O> {
         }
     }
 
+    /// The kind that stands in the block, of an entry whose value is separated.
+    fn stored_kind(&self) -> Kind {
+        self.kind.separated().unwrap_or(self.kind)
+    }
+
     #[cold]
     fn fetch(&mut self) -> Result<()> {
         let owner = &self.run.segments[self.segment];
-        let kind = self.kind.separated().unwrap_or(self.kind);
+        let kind = self.stored_kind();
         let (cache, readahead) = (self.holder.cache(), self.readahead);
         let reading = Reading { cache, through_cache: self.fill_cache, readahead };
         let mut fetched = std::mem::take(&mut self.fetched);
@@ -447,7 +452,7 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         if self.fetched.is_there() {
             return None;
         }
-        let kind = self.kind.separated().unwrap_or(self.kind);
+        let kind = self.stored_kind();
         let owner = &self.run.segments[self.segment];
         Some(owner.value_later(kind, self.value(), self.holder.cache()))
     }

@@ -90,10 +90,13 @@ impl Segment {
         })
     }
 
-    /// The value, read past the cache, with the index that the caller keeps.
-    fn read_value(&self, reference: ValueRef, index: &Index) -> Result<FramePin> {
+    /// The value's block, read past the cache, and where the value is in it; with the index that the caller
+    /// keeps.
+    fn read_value(&self, reference: ValueRef, index: &Index) -> Result<(FramePin, (usize, usize))> {
         let block = self.value_block(reference, index)?;
-        Ok(self.read_block(index, block, Purpose::Compaction)?.detached())
+        let pin = self.read_block(index, block, Purpose::Compaction)?.detached();
+        let range = self.value_in(reference, pin.block())?;
+        Ok((pin, range))
     }
 }
 
@@ -154,20 +157,20 @@ impl Fetched {
         reading: Reading<'_>,
     ) -> Result<(usize, usize)> {
         let (reference, values) = owner.referred(kind, stored)?;
-        let pin = match reading.through_cache {
-            true => self.scan(values, reference, reading)?,
-            false => {
-                let index = self.index_of(values, reading.cache)?;
-                values.read_value(reference, &index)?
-            }
+        let (pin, range) = if reading.through_cache {
+            let pin = self.scan(values, reference, reading)?;
+            let range = values.value_in(reference, pin.block())?;
+            (pin, range)
+        } else {
+            let index = self.index_of(values, reading.cache)?;
+            values.read_value(reference, &index)?
         };
-        let range = values.value_in(reference, pin.block())?;
         self.pin = Some(pin);
         Ok(range)
     }
 
     fn index_of(&mut self, values: &Segment, cache: &Arc<BlockCache>) -> Result<SharedIndex> {
-        let place = (values.meta().file, values.meta().offset);
+        let place = values.meta().place();
         if let Some((_, index)) = self.index.as_ref().filter(|(held, _)| *held == place) {
             return Ok(index.clone());
         }
@@ -222,7 +225,7 @@ impl KnownValues {
     ) -> Self {
         let mut known = HashMap::new();
         for segment in segments.flat_map(|segment| segment.values()) {
-            let place = (segment.meta().file, segment.meta().offset);
+            let place = segment.meta().place();
             known.entry(place).or_insert_with(|| Known {
                 segment: segment.clone(),
                 moves: moves(segment),
@@ -253,8 +256,6 @@ impl KnownValues {
                 known.index.insert(index).clone()
             }
         };
-        let pin = known.segment.read_value(reference, &index)?;
-        let range = known.segment.value_in(reference, pin.block())?;
-        Ok(Some((pin, range)))
+        known.segment.read_value(reference, &index).map(Some)
     }
 }

@@ -315,6 +315,11 @@ impl SegmentMeta {
         Self { min_seq: seq, max_seq: seq, ingested: true, ..self }
     }
 
+    /// Its file and its offset, which name it.
+    pub fn place(&self) -> (FileId, u64) {
+        (self.file, self.offset)
+    }
+
     /// Where the segment ends in its file.
     pub fn end(&self) -> u64 {
         self.offset + self.len

@@ -209,13 +209,8 @@ impl DamagedFile {
         Some(meta)
     }
 
-    /// A reader of the blocks of a data segment.
+    /// A reader of the blocks of a data segment, or of the values of a value segment.
     pub fn blocks(self: &Arc<Self>, meta: &SegmentMeta) -> SegmentReader {
-        SegmentReader::open(self.clone(), meta)
-    }
-
-    /// A reader of the values of a value segment.
-    pub fn values(self: &Arc<Self>, meta: &SegmentMeta) -> SegmentReader {
         SegmentReader::open(self.clone(), meta)
     }
 

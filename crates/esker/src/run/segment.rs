@@ -83,6 +83,17 @@ impl Segment {
         })
     }
 
+    /// The object for a description, with those for the value segments that it lists. `object` gives the
+    /// one for each.
+    pub fn of(
+        meta: &SegmentMeta,
+        mut object: impl FnMut(&SegmentMeta, Box<[Arc<Self>]>) -> Arc<Self>,
+    ) -> Arc<Self> {
+        let values = meta.values.iter().map(|used| SegmentMeta::of_values(used.values));
+        let values = values.map(|meta| object(&meta, Box::default())).collect();
+        object(meta, values)
+    }
+
     /// Its description in the manifest.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta

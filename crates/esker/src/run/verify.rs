@@ -81,17 +81,27 @@ impl Segment {
         let cache = Arc::new(BlockCache::new(0));
         let index = self.decode_index(&bytes, &cache)?;
         let mut check = Check::new(order, meta, &index);
+        self.each_block(&index, |i, block| check.block(i, &block))?;
+        check.counts.bytes_read = meta.len;
+        check.end().map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))
+    }
+
+    /// Reads the blocks one after the other, past the cache.
+    fn each_block(
+        &self,
+        index: &Index,
+        mut check: impl FnMut(usize, Block<'_>) -> Decoded<()>,
+    ) -> Result<()> {
         let (mut stored, mut scratch) = (Vec::new(), Vec::new());
         for (i, place) in index.places.iter().enumerate() {
             stored.resize(place.len as usize, 0);
             self.file().read(&mut stored, place.offset, "block")?;
-            let (layout, raw) = self.decode_block(&index, place, &stored, &mut scratch)?;
+            let (layout, raw) = self.decode_block(index, place, &stored, &mut scratch)?;
             let raw = raw.map_or(&scratch[..], |range| &stored[range]);
-            let block = Block::new(raw, &layout);
-            check.block(i, &block).map_err(|e| self.corrupt(place.offset, "block", e.0))?;
+            check(i, Block::new(raw, &layout))
+                .map_err(|e| self.corrupt(place.offset, "block", e.0))?;
         }
-        check.counts.bytes_read = meta.len;
-        check.end().map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))
+        Ok(())
     }
 
     /// As [`Self::verify`], for a value segment. Its values are entries of the segments that refer to them,
@@ -100,21 +110,14 @@ impl Segment {
         let meta = self.meta();
         let (bytes, _) = self.read_tail()?;
         let index = self.decode_index(&bytes, &Arc::new(BlockCache::new(0)))?;
-        let (mut stored, mut scratch, mut raw_bytes) = (Vec::new(), Vec::new(), 0);
-        for place in &index.places {
-            stored.resize(place.len as usize, 0);
-            self.file().read(&mut stored, place.offset, "block")?;
-            let (layout, raw) = self.decode_block(&index, place, &stored, &mut scratch)?;
-            let block = Block::new(raw.map_or(&scratch[..], |range| &stored[range]), &layout);
-            if block.count() != 1 {
-                return Err(self.corrupt(
-                    place.offset,
-                    "block",
-                    "a value's block has other entries",
-                ));
-            }
+        let mut raw_bytes = 0;
+        self.each_block(&index, |_, block| {
             raw_bytes += block.value(0).len() as u64;
-        }
+            match block.count() {
+                1 => Ok(()),
+                _ => Err(DecodeError("a value's block has other entries")),
+            }
+        })?;
         if (index.places.len() as u64, raw_bytes) != (meta.entries, meta.raw_bytes) {
             return Err(self.misfit("the counts are not those described"));
         }

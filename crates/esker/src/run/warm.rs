@@ -109,7 +109,7 @@ impl WrittenValues {
         }
         // Seeded: a key finds its value in another value segment of its run.
         bug!("run_value_segments_out_of_order", return all.into());
-        all.sort_by_key(|segment| (segment.meta().file, segment.meta().offset));
+        all.sort_by_key(|segment| segment.meta().place());
         all.into()
     }
 }

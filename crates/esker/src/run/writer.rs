@@ -5,6 +5,7 @@
 //! several keyspaces and orders (R28): the order comes with each entry and may change where a
 //! segment ends.
 
+mod appending;
 mod large;
 mod limits;
 mod options;
@@ -26,6 +27,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
 use crate::fs::{File, Fs, OpenMode};
 use crate::sync::both;
+use appending::{Appending, Stored};
 use limits::{check_limits, out_of_order, separator};
 pub use options::WriterOptions;
 use separation::Separation;
@@ -37,11 +39,9 @@ use std::sync::Arc;
 const ROOM_BYTES: usize = 64 << 10;
 /// Room for what a tail has beside filter and index.
 const TAIL_ROOM: usize = 4 << 10;
-/// A raw block that a large value has made longer than this is not kept.
-const RAW_BYTES_KEPT: usize = 64 << 10;
 /// Segments of at least this size begin at multiples of 4 KiB, so that a hole can cover a whole
 /// segment.
-const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
+const PAGED_SEGMENT_BYTES: u64 = 64 << 10;
 
 /// The segment being written.
 #[derive(Debug, Default)]
@@ -141,9 +141,11 @@ impl RunWriter {
         self.separation.keep_in(cache);
     }
 
-    /// The value segments to which entries may refer that are added from now on.
-    pub fn know(&mut self, values: KnownValues) {
-        self.separation.known = values;
+    /// The value segments to which entries may refer that are added from now on, if they are not told yet.
+    pub fn know(&mut self, values: &mut Option<KnownValues>) {
+        if let Some(values) = values.take() {
+            self.separation.known = values;
+        }
     }
 
     /// Counts its buffers, and lets the next writer use the largest.
@@ -192,7 +194,8 @@ impl RunWriter {
         (seq, kind): (Seq, Kind),
         value: &[u8],
     ) -> Result<()> {
-        let fresh = self.make_place::<O>(key, value.len(), self.is_fresh(order, key, seq)?)?;
+        let fresh = self.is_fresh(order, key, seq)?;
+        self.make_place::<O>(key, value.len(), fresh)?;
         self.put::<O>(key, (seq, kind), (value, value.len()), fresh);
         Ok(())
     }
@@ -217,7 +220,7 @@ impl RunWriter {
         key: &[u8],
         value_bytes: usize,
         fresh: bool,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         if self.open.begun {
             if fresh && self.is_full() {
                 self.cut()?;
@@ -235,7 +238,7 @@ impl RunWriter {
         } else if self.open.bytewise != O::BYTEWISE {
             return Err(Error::invalid("the order changed within a segment: cut it first"));
         }
-        Ok(fresh)
+        Ok(())
     }
 
     /// Whether the segment has its size.
@@ -292,8 +295,7 @@ impl RunWriter {
 
     fn begin(&mut self, bytewise: bool, key: &[u8]) -> Result<()> {
         self.write_if_full()?;
-        let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
-        self.align(if paged { 4096 } else { 8 });
+        self.align_segment(u64::from(self.options.segment_bytes));
         let mut hashes = std::mem::take(&mut self.open.hashes);
         hashes.clear();
         self.open = Open {
@@ -316,6 +318,11 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Goes to where a segment of this size may begin.
+    fn align_segment(&mut self, bytes: u64) {
+        self.align(if bytes >= PAGED_SEGMENT_BYTES { 4096 } else { 8 });
+    }
+
     fn align(&mut self, unit: u64) {
         let padding = self.position().next_multiple_of(unit) - self.position();
         let len = self.buffer.len() + padding as usize;
@@ -324,21 +331,22 @@ impl RunWriter {
 
     /// Writes the block that was filled. `fresh`: the next block begins with another key.
     fn end_block(&mut self, fresh: bool) -> Result<()> {
+        let open = &mut self.open;
         // The first fence is the first key; the others only need to be greater than the previous
         // key.
-        let open = &mut self.open;
         let shorten = open.bytewise && open.blocks > 0 && !open.continued;
-        let first = &open.block_first;
-        let fence = if shorten { separator(&open.block_before, first) } else { first }.to_vec();
+        let mut first = std::mem::take(&mut open.block_first);
+        let fence = if shorten { separator(&open.block_before, &first) } else { &first[..] };
         let continued = open.continued;
         if self.separation.holds_blocks {
-            self.separation.hold(&self.block, fence, continued);
+            self.separation.hold(&self.block, fence.to_vec(), continued);
         } else {
-            self.store_block(&fence, continued);
+            self.store_block(fence, continued);
         }
+        first.clear();
         let open = &mut self.open;
+        open.block_first = first;
         open.blocks += 1;
-        open.block_first.clear();
         open.block_before.clear();
         if fresh {
             open.block_before.extend_from_slice(&self.last_key);
@@ -349,35 +357,22 @@ impl RunWriter {
 
     /// Appends the block that was filled to the segment.
     fn store_block(&mut self, fence: &[u8], continued: bool) {
-        if self.codec() != Codec::Raw {
-            let mut raw = std::mem::take(&mut self.raw);
-            raw.clear();
-            self.block.finish(&mut raw);
-            self.store_raw(&raw, fence, continued);
-            if raw.capacity() <= RAW_BYTES_KEPT {
-                self.raw = raw;
-            }
-            return;
-        }
-        let (offset, start) = (self.position(), self.buffer.len());
-        self.block.finish(&mut self.buffer);
-        if let Some(warm) = &mut self.warm {
-            warm.keep(&self.buffer[start..]);
-        }
-        let sum = Encoder::seal_raw(self.id, offset, start, &mut self.buffer);
-        let len = (self.buffer.len() - start) as u32;
-        self.index.add(fence, len, Codec::Raw, sum, continued);
+        let (codec, offset) = (self.codec(), self.position());
+        let Self { id, block, buffer, encoder, raw, warm, .. } = self;
+        let (file, warm) = (*id, warm.as_mut());
+        let to = Appending { file, offset, codec, buffer, encoder, warm };
+        let Stored { len, codec, checksum } = to.block(block, raw);
+        self.index.add(fence, len, codec, checksum, continued);
     }
 
-    /// Appends a block to the segment.
+    /// Appends a block that waited to the segment.
     fn store_raw(&mut self, raw: &[u8], fence: &[u8], continued: bool) {
-        let (offset, start, codec) = (self.position(), self.buffer.len(), self.codec());
-        if let Some(warm) = &mut self.warm {
-            warm.keep(raw);
-        }
-        let (codec, sum) = self.encoder.encode(codec, raw, self.id, offset, &mut self.buffer);
-        let len = (self.buffer.len() - start) as u32;
-        self.index.add(fence, len, codec, sum, continued);
+        let (codec, offset) = (self.codec(), self.position());
+        let Self { id, buffer, encoder, warm, .. } = self;
+        let (file, warm) = (*id, warm.as_mut());
+        let to = Appending { file, offset, codec, buffer, encoder, warm };
+        let Stored { len, codec, checksum } = to.raw(raw);
+        self.index.add(fence, len, codec, checksum, continued);
     }
 
     /// Ends the segment; the next entry begins another, which may have another order and any
@@ -391,11 +386,6 @@ impl RunWriter {
         let filter = Filter::build(&self.open.hashes, self.options.bits_per_key);
         let mut index = Vec::new();
         self.index.finish(&mut index);
-        let tail = filter.bytes() + index.capacity();
-        if !self.buffer.has_room(tail + TAIL_ROOM) {
-            self.flush_if(1)?;
-        }
-        self.count_memory(tail);
         let open = &mut self.open;
         open.begun = false;
         let meta = SegmentMeta {
@@ -429,16 +419,12 @@ impl RunWriter {
         index: &[u8],
         values: WrittenValues,
     ) -> Result<()> {
-        if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
-            return Err(Error::invalid("the index of a segment is too large"));
-        }
-        let (offset, start) = (self.position(), self.buffer.len());
         let cold = self.cold.as_ref().filter(|_| meta.kind == SegmentKind::Data);
         let used = cold.filter(|_| self.index.stored().zstd > 0);
-        let dictionary = used.and_then(|dictionary| dictionary.as_deref());
+        let dictionary = used.cloned().flatten();
         self.any_dictionary |= dictionary.is_some();
-        let sections = Sections { dictionary, filter, index };
-        encode_tail(&mut meta, offset, &sections, &mut self.buffer);
+        let sections = Sections { dictionary: dictionary.as_deref(), filter, index };
+        let start = self.append_tail(&mut meta, &sections)?;
         let warm = self.warm.as_mut().filter(|_| meta.kind == SegmentKind::Data);
         let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
         let compressed = self.compresses();
@@ -449,6 +435,21 @@ impl RunWriter {
         let cold = self.cold.is_some();
         self.segments.push(Written { meta, index, stored, compressed, cold, values });
         self.write_if_full()
+    }
+
+    /// Appends a tail and completes `meta`; returns where it begins in what is collected.
+    fn append_tail(&mut self, meta: &mut SegmentMeta, sections: &Sections<'_>) -> Result<usize> {
+        let tail = sections.filter.bytes() + sections.index.len();
+        if tail as u64 > u64::from(u32::MAX) / 2 {
+            return Err(Error::invalid("the index of a segment is too large"));
+        }
+        if !self.buffer.has_room(tail + TAIL_ROOM) {
+            self.flush_if(1)?;
+        }
+        self.count_memory(tail);
+        let (offset, start) = (self.position(), self.buffer.len());
+        encode_tail(meta, offset, sections, &mut self.buffer);
+        Ok(start)
     }
 
     /// Ends the segment and writes one of range tombstones, if there are any.

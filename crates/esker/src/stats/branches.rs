@@ -24,8 +24,7 @@ pub fn held_by_branches(state: &State, catalog: &Catalog) -> (Vec<(String, u64)>
         for segment in tree.all().flat_map(|partition| partition.segments()) {
             segments += 1;
             let meta = segment.meta();
-            let owner =
-                owners.entry((meta.file, meta.offset)).or_insert((meta.len, Some(branch.into())));
+            let owner = owners.entry(meta.place()).or_insert((meta.len, Some(branch.into())));
             if owner.1 != Some(branch.into()) {
                 owner.1 = None;
             }

@@ -52,6 +52,14 @@ fn check(db: &Db, numbers: std::ops::Range<usize>, round: impl Fn(usize) -> u64)
     assert_eq!(db.verify().unwrap().problems.len(), 0);
 }
 
+/// Waits until `enough` holds for the bytes of the run files; fails if it never does. Segments of less
+/// than 64 KiB share pages with their neighbours, and such a page is only given back when the database is
+/// opened again.
+fn shrinks(db: &Db, place: &Place, enough: impl Fn(u64) -> bool) {
+    let taken = settled(db, &place.path(), &enough);
+    assert!(enough(taken), "{taken} bytes are still taken");
+}
+
 #[test]
 fn values_of_all_lengths_are_read_after_everything_that_happens_to_them() {
     let place = Place::new();
@@ -108,7 +116,7 @@ fn snapshots_and_branches_keep_the_values_that_they_see() {
     db.wait_until_idle().unwrap();
     check(&db, 0..350, |_| 5);
     let alive: usize = (0..350).map(len_of).sum();
-    settled(&db, &place.path(), |taken| taken < alive as u64 * 5 / 4);
+    shrinks(&db, &place, |taken| taken < alive as u64 * 4 / 3);
 }
 
 #[test]
@@ -158,12 +166,12 @@ fn what_expires_is_separated_too() {
     db.compact().unwrap();
     db.wait_until_idle().unwrap();
     assert_eq!(seen(), 150);
-    settled(&db, &place.path(), |taken| taken < 150 * 700 * 3 / 2);
+    shrinks(&db, &place, |taken| taken < 150 * 700 * 3 / 2);
     clock.set(500_000);
     db.compact().unwrap();
     db.wait_until_idle().unwrap();
     assert_eq!(seen(), 0);
-    settled(&db, &place.path(), |taken| taken < 4096);
+    shrinks(&db, &place, |taken| taken < 4096);
 }
 
 #[test]
@@ -274,7 +282,7 @@ fn write_amplification(db: &Db, before: u64, bytes: u64) -> f64 {
 /// Partitions of a few times a flush, and flushes of a few value segments, as by default.
 fn open_in_proportion(place: &Place) -> Db {
     let mut options = options();
-    options.segment_bytes = 16 << 10;
+    options.segment_bytes = 64 << 10;
     options.memtable_bytes = Some(256 << 10);
     options.partition_bytes = Some(1 << 20);
     Db::open_with(place.path(), options).unwrap()
@@ -320,8 +328,8 @@ fn what_is_dead_comes_back_while_values_are_overwritten() {
     assert!(most < alive * 2, "{most} bytes for {alive} that are alive");
     assert!(written < 3.5, "{written}");
     db.compact().unwrap();
-    db.wait_until_idle().unwrap();
-    settled(&db, &place.path(), |taken| taken < alive * 21 / 20 + 100_000);
+    // Pages that are not full count too.
+    shrinks(&db, &place, |taken| taken < alive * 6 / 5);
     assert_eq!(db.iter().unwrap().count(), KEYS as usize);
 }
 
@@ -392,7 +400,8 @@ fn a_value_segment_is_emptied_by_all_run_segments_that_refer_to_it() {
     options.segment_bytes = 16 << 10;
     options.memtable_bytes = Some(1 << 20);
     options.partition_bytes = Some(16 << 20);
-    let db = Db::open_with(place.path(), options).unwrap();
+    let open = || Db::open_with(place.path(), options.clone()).unwrap();
+    let db = open();
     // Values of one value segment whose keys stand far apart.
     let far = |number: usize| format!("{number:02}");
     for number in 0..20 {
@@ -407,13 +416,17 @@ fn a_value_segment_is_emptied_by_all_run_segments_that_refer_to_it() {
         }
     }
     db.compact().unwrap();
-    let before = run_files(&place.path()).0;
+    drop(db);
+    let db = open();
+    let before = settled(&db, &place.path(), |taken| taken < 1_500_000);
     for number in 0..19 {
         db.insert(far(number), "small").unwrap();
     }
     db.compact().unwrap();
+    drop(db);
+    let db = open();
     // The value that is left moves, though nothing comes near its key, so the value segment goes.
-    settled(&db, &place.path(), |taken| taken + 50_000 < before);
+    shrinks(&db, &place, |taken| taken + 40_000 < before);
     assert_eq!(db.get(far(19)).unwrap().unwrap(), value(19, 1, 3000));
     assert_eq!(db.verify().unwrap().problems.len(), 0);
 }

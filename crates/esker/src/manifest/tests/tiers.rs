@@ -15,7 +15,7 @@ fn apply_all(edits: &[Edit]) -> std::result::Result<Version, &'static str> {
     let mut known = std::collections::HashMap::new();
     let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
         let new = || Segment::new(meta.clone(), file("nowhere"));
-        known.entry((meta.file, meta.offset)).or_insert_with(new).clone()
+        known.entry(meta.place()).or_insert_with(new).clone()
     };
     let mut trees = Trees::default();
     edits.iter().try_for_each(|edit| trees.apply(edit, &mut segment))?;

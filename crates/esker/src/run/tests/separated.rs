@@ -63,8 +63,7 @@ fn shown(cursor: &mut RunCursor<Bytewise>) -> Entry {
 fn check(world: &World, segments: &[Arc<Segment>], all: &[Entry]) {
     for segment in segments {
         let listed: Vec<_> = segment.meta().values.iter().map(|used| used.place()).collect();
-        let there =
-            segment.values().iter().map(|values| (values.meta().file, values.meta().offset));
+        let there = segment.values().iter().map(|values| values.meta().place());
         assert_eq!(listed, there.collect::<Vec<_>>());
         for segment in segment.with_its_values() {
             segment.verify(&Bytewise).unwrap();
@@ -111,7 +110,7 @@ fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references
         let moves = |values: &Segment| bits >> (values.meta().offset / 8 % 61) & 1 == 0;
         let known = KnownValues::of(&world.cache, before.iter(), moves);
         let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options(&mut random)).unwrap();
-        writer.know(known);
+        writer.know(&mut Some(known));
         let run = Arc::new(Run::new(Role::Delta, before.clone(), Vec::new()));
         let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
         cursor.seek_to_first().unwrap();
@@ -144,7 +143,7 @@ fn what_segments_refer_to_is_what_is_alive() {
     assert_eq!((values.meta().entries, values.dead_bytes()), (10, 0));
     let known = KnownValues::of(&world.cache, first.iter(), |_| false);
     let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
-    writer.know(known);
+    writer.know(&mut Some(known));
     let run = Arc::new(Run::new(Role::Delta, first.clone(), Vec::new()));
     let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
     cursor.seek_to_first().unwrap();
@@ -183,7 +182,7 @@ fn a_reference_that_lies_is_corruption() {
         let mut stored = Vec::new();
         reference.encode(Kind::Put, &[], &mut stored);
         let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
-        writer.know(KnownValues::of(&world.cache, first.iter(), |_| false));
+        writer.know(&mut Some(KnownValues::of(&world.cache, first.iter(), |_| false)));
         let added = writer.add(&Bytewise, b"a", 5, Kind::SeparatedPut, &stored);
         let result = added.and_then(|()| {
             let segments = finished(&world, &mut writer);

@@ -9,13 +9,13 @@
 //!    comes for a further version of its last key is not separated.
 //! 3. What is written as cold data is not separated: a value segment has no dictionary.
 
+use super::RunWriter;
+use super::appending::{Appending, Stored};
 use super::separation::{OpenValues, Separation, VALUE_SEGMENTS};
-use super::{PAGED_SEGMENT_BYTES, RAW_BYTES_KEPT, RunWriter};
 use crate::base::{KeyOrder, Kind, Seq};
-use crate::block::{Codec, Encoder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::run::index::{IndexBuilder, Sections, encode_tail};
+use crate::run::index::{IndexBuilder, Sections};
 use crate::run::meta::SegmentMeta;
 use crate::run::reference::{ValueRef, ValueUse, ValuesMeta};
 use crate::run::warm::WrittenValues;
@@ -46,7 +46,7 @@ impl RunWriter {
         let values =
             values.ok_or_else(|| Error::invalid("a run refers to values that are not known"))?;
         let fresh = self.is_fresh(order, key, seq)?;
-        let fresh = self.make_place::<O>(key, value.len(), fresh)?;
+        self.make_place::<O>(key, value.len(), fresh)?;
         self.separation.refer(&values, reference)?;
         self.put::<O>(key, (seq, kind), (value, reference.len as usize), fresh);
         Ok(())
@@ -73,7 +73,8 @@ impl RunWriter {
             self.cut()?;
         }
         self.separation.holds_blocks = true;
-        let fresh = self.make_place::<O>(key, REFERENCE_BYTES, fresh)?;
+        self.make_place::<O>(key, REFERENCE_BYTES, fresh)?;
+        // A segment that has begun since holds its blocks only if it expected values.
         self.separation.holds_blocks = true;
         let reference = self.write_value(value)?;
         let mut entry = std::mem::take(&mut self.separation.reference);
@@ -86,44 +87,19 @@ impl RunWriter {
 
     /// Appends a value to the value segment, which begins with the first one.
     fn write_value(&mut self, value: &[u8]) -> Result<ValueRef> {
-        let Self { separation, .. } = self;
-        if separation.open.is_none() {
-            if let Some(warm) = &mut separation.warm {
-                warm.begin(self.options.segment_bytes.saturating_mul(VALUE_SEGMENTS as u32));
-            }
-            let bytes = u64::from(self.options.segment_bytes) * VALUE_SEGMENTS;
-            // Nothing of the data segment was written, so it can begin behind.
-            self.align(if bytes >= u64::from(PAGED_SEGMENT_BYTES) { 4096 } else { 8 });
-            let (index, offset) = (IndexBuilder::default(), self.position());
-            let open = OpenValues { offset, index, entries: 0, raw_bytes: 0, stored: 0 };
-            self.separation.open = Some(open);
+        if self.separation.open.is_none() {
+            self.begin_values();
         }
-        let (offset, start, codec) =
-            (self.position(), self.buffer.len(), self.options.values_codec);
-        let Self { separation, buffer, encoder, raw, id, .. } = self;
+        let (codec, offset) = (self.options.values_codec, self.position());
+        let Self { separation, id, buffer, encoder, raw, .. } = self;
         let Separation { open, block, warm, .. } = separation;
         let Some(open) = open else { return Err(Error::invalid("no value segment is open")) };
         block.reset(false);
         block.add(&[], 0, 0, Kind::Put, value);
-        let (codec, sum) = if codec == Codec::Raw {
-            block.finish(buffer);
-            if let Some(warm) = warm {
-                warm.keep(&buffer[start..]);
-            }
-            (Codec::Raw, Encoder::seal_raw(*id, offset, start, buffer))
-        } else {
-            raw.clear();
-            block.finish(raw);
-            if let Some(warm) = warm {
-                warm.keep(raw);
-            }
-            encoder.encode(codec, raw, *id, offset, buffer)
-        };
-        if raw.capacity() > RAW_BYTES_KEPT {
-            *raw = Vec::new();
-        }
-        let len = (buffer.len() - start) as u32;
-        open.index.add(&[], len, codec, sum, false);
+        let (file, warm) = (*id, warm.as_mut());
+        let to = Appending { file, offset, codec, buffer, encoder, warm };
+        let Stored { len, codec, checksum } = to.block(block, raw);
+        open.index.add(&[], len, codec, checksum, false);
         let reference = ValueRef {
             file: *id,
             offset: open.offset,
@@ -137,6 +113,18 @@ impl RunWriter {
         Ok(reference)
     }
 
+    /// Begins a value segment. Nothing of the data segment was written, so that can begin behind.
+    fn begin_values(&mut self) {
+        let bytes = u64::from(self.options.segment_bytes) * VALUE_SEGMENTS;
+        self.align_segment(bytes);
+        let (index, offset) = (IndexBuilder::default(), self.position());
+        if let Some(warm) = &mut self.separation.warm {
+            warm.begin(u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        let open = OpenValues { offset, index, entries: 0, raw_bytes: 0, stored: 0 };
+        self.separation.open = Some(open);
+    }
+
     /// Ends the value segment, and appends the blocks that waited for it.
     pub(super) fn end_values(&mut self) -> Result<WrittenValues> {
         self.separation.expects_values = self.separation.open.is_some();
@@ -145,7 +133,6 @@ impl RunWriter {
         if let Some(open) = self.separation.open.take() {
             let mut index = Vec::new();
             open.index.finish(&mut index);
-            let (offset, start) = (self.position(), self.buffer.len());
             let mut meta = SegmentMeta::of_values(ValuesMeta {
                 file: self.id,
                 offset: open.offset,
@@ -157,7 +144,7 @@ impl RunWriter {
             });
             let filter = Filter::default();
             let sections = Sections { dictionary: None, filter: &filter, index: &index };
-            encode_tail(&mut meta, offset, &sections, &mut self.buffer);
+            let start = self.append_tail(&mut meta, &sections)?;
             let warm = self.separation.warm.as_mut();
             let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
             let (entries, bytes) = (meta.entries, meta.raw_bytes);
@@ -167,8 +154,7 @@ impl RunWriter {
             self.write_if_full()?;
         }
         if std::mem::take(&mut self.separation.holds_blocks) {
-            let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
-            self.align(if paged { 4096 } else { 8 });
+            self.align_segment(u64::from(self.options.segment_bytes));
             // Seeded: a segment is said to begin where the values before it do.
             if !bug!("run_segment_begins_at_its_values") {
                 self.open.offset = self.position();
