@@ -113,7 +113,8 @@ impl DB {
         bloom_filter_bits=None, comparator=None, comparator_name=None, memory=None,
         durability="process", sync_interval=5.0, read_only=false, workers=None,
         recovery="refuse", merge_operators=None, compaction_filters=None,
-        on_event=None, cold_after=3600.0, max_space_amplification=1.45))]
+        on_event=None, cold_after=3600.0, max_space_amplification=1.45,
+        separate_values_from=Some(4096)))]
     #[allow(clippy::too_many_arguments)]
     fn new<'py>(
         py: Python<'py>,
@@ -142,6 +143,7 @@ impl DB {
         on_event: Option<&Bound<'py, PyAny>>,
         cold_after: Option<f64>,
         max_space_amplification: f64,
+        separate_values_from: Option<u32>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
         let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
@@ -157,6 +159,7 @@ impl DB {
             workers,
             cold_after,
             max_space_amplification: Some(max_space_amplification),
+            separate_values_from,
             recovery: Some(recovery),
             order: order.clone(),
             merges: merges_from(merge_operators)?,

@@ -107,6 +107,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workers: Option<usize>,
     pub(crate) cold_after: Option<f64>,
     pub(crate) max_space_amplification: Option<f64>,
+    /// `None`: never.
+    pub(crate) separate_values_from: Option<u32>,
     pub(crate) recovery: Option<&'a str>,
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) merges: Vec<Arc<PyMerge>>,
@@ -140,6 +142,7 @@ impl Wanted<'_> {
             .map(Duration::try_from_secs_f64)
             .transpose()
             .map_err(|_| invalid("'cold_after' must be a number of seconds, or None"))?;
+        options.separate_values_from = self.separate_values_from;
         if let Some(bound) = self.max_space_amplification {
             options.max_space_amplification = bound;
         }

@@ -252,6 +252,7 @@ def test_options(tmp_path):
         recovery="keep-prefix",
         cold_after=None,
         max_space_amplification=1.2,
+        separate_values_from=None,
     ).close()
     for compression in (None, b"snappy", "auto", "lz4", "zstd"):
         with esker.DB(tmp_path / "one", create_if_missing=True, compression=compression) as db:
@@ -266,6 +267,8 @@ def test_options(tmp_path):
         ({"cold_after": -1.0}, ValueError),
         ({"max_space_amplification": 1.0}, ValueError),
         ({"max_space_amplification": None}, TypeError),
+        ({"separate_values_from": 1}, ValueError),
+        ({"separate_values_from": 1 << 40}, OverflowError),
         ({"memory": "much"}, TypeError),
         ({"memory": -1}, OverflowError),
         ({"memory": 1}, ValueError),

@@ -405,6 +405,11 @@ enum esker_option
    * and branches hold and the first 16 MiB do not count. Default: 145.
    */
   ESKER_OPTION_MAX_SPACE_PERCENT = 17,
+  /**
+   * Values of at least so many bytes are separated from their keys: compactions leave them where they
+   * are; 0: none is. At least 16. Default: 4,096.
+   */
+  ESKER_OPTION_SEPARATE_VALUES_FROM = 18,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -107,6 +107,9 @@ pub enum esker_option {
     /// How much the run files may take, in percent of the live data, from 110 to 10,000; what snapshots
     /// and branches hold and the first 16 MiB do not count. Default: 145.
     ESKER_OPTION_MAX_SPACE_PERCENT = 17,
+    /// Values of at least so many bytes are separated from their keys: compactions leave them where they
+    /// are; 0: none is. At least 16. Default: 4,096.
+    ESKER_OPTION_SEPARATE_VALUES_FROM = 18,
 }
 
 /// The options of a database. They are copied when a database is opened with them.
@@ -182,6 +185,7 @@ fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
         15 => options.log_file_bytes = small()?,
         16 => options.cold_after = (value != 0).then(|| Duration::from_millis(value)),
         17 => options.max_space_amplification = f64::from(small()?) / 100.0,
+        18 => options.separate_values_from = (value != 0).then(small).transpose()?,
         _ => return refuse(format!("{option} is no option: give an esker_option")),
     }
     Ok(())

@@ -222,6 +222,7 @@ class DB(Store):
         on_event: _Listener | None = None,
         cold_after: float | None = 3600.0,
         max_space_amplification: float = 1.45,
+        separate_values_from: int | None = 4096,
     ) -> Self: ...
     @property
     def name(self) -> Any: ...

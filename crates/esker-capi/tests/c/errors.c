@@ -94,6 +94,8 @@ static void options(void) {
         esker_options_set(options, ESKER_OPTION_SEGMENT_BYTES, UINT64_MAX, &error));
   FAILS(ESKER_INVALID_ARGUMENT,
         esker_options_set(options, ESKER_OPTION_MAX_SPACE_PERCENT, UINT64_MAX, &error));
+  FAILS(ESKER_INVALID_ARGUMENT,
+        esker_options_set(options, ESKER_OPTION_SEPARATE_VALUES_FROM, UINT64_MAX, &error));
   FAILS(ESKER_MISUSE, esker_options_set(NULL, ESKER_OPTION_MEMORY, 1, &error));
   FAILS(ESKER_MISUSE, esker_options_add_comparator(options, NULL, &error));
   esker_options_free(options);

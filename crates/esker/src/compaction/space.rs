@@ -20,6 +20,9 @@
 //!    never taken ([`policy::reclaimable_goal`]). Still the looks between two flushes that find something are limited,
 //!    so that a wrong estimate does not compact for ever.
 //!
+//! 6. Of values that are separated only what lies in value segments that a compaction would empty is reclaimable
+//!    ([`values::reclaimable`]); what is dead in others stays within its own bound.
+//!
 //! Nothing is stored for it: a look walks over the partitions and what waits above them. It reads no
 //! block, and range tombstones only once. So what a range deletes within a run segment is not known. It is
 //! right on average: a segment counts as half dead where one of its ends is deleted.
@@ -29,6 +32,7 @@ use super::queue::PartitionKey;
 use super::scores::{Candidate, Place};
 use super::settle;
 use super::tiers::children;
+use super::values;
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Millis, SEQ_MAX, Seq};
 use crate::catalog::{DEFAULT_KEYSPACE_ID, KeyspaceState, Order};
@@ -101,8 +105,8 @@ impl Ledger {
     /// Whether another look may find something.
     pub fn is_due(&self, now: Moment) -> bool {
         let Some(seen) = self.seen else { return true };
-        let other = (seen.trees, seen.oldest) != (now.trees, now.oldest);
-        let released = other && self.latest.held > 0;
+        // What a tree that is gone kept of value segments was not known to be dead.
+        let released = seen.trees != now.trees || seen.oldest != now.oldest && self.latest.held > 0;
         // What a look in a quiet database leaves, any other leaves too.
         let stricter = now.quiet && !seen.quiet;
         let more = self.more && now.changes != seen.changes;
@@ -198,6 +202,9 @@ struct Waiting {
     covered_held: f64,
     /// Bytes of run segments that need not be read to be dropped.
     unread: f64,
+    /// What [`values::reclaimable`] says of the partition.
+    dead_values: u64,
+    moved_values: u64,
     /// The oldest tombstone that every reader sees.
     oldest: Option<Seq>,
     /// Whether there is a range tombstone that every reader sees.
@@ -282,11 +289,12 @@ impl<'v> View<'v> {
             for segment in part.deltas.iter().flat_map(|run| run.segments()) {
                 waiting.add(segment, 1.0, self.is_seen(segment.meta().max_seq));
             }
+            (waiting.dead_values, waiting.moved_values) = values::reclaimable(part);
             for run in part.runs().filter(|run| !run.tombstones().is_empty()) {
                 self.cover(order, run, part, &mut waiting);
             }
             let mut space = self.space_of(owner, part, &waiting, (fresh, known.branched));
-            let read = part.base.bytes() as f64 + part.delta_bytes() as f64 + waiting.seen.bytes;
+            let rewritten = rewritten(part, &waiting, space.reclaimable);
             let much = pending > 0.0 && pending * 4.0 >= space.reclaimable as f64;
             let spent = is_old(&waiting) && (space.held == 0 || space.reclaimable > 0);
             // What trees share is counted once, and given back once.
@@ -298,7 +306,7 @@ impl<'v> View<'v> {
                 tree,
                 at,
                 space,
-                rewritten: (read - waiting.unread).max(0.0) as u64,
+                rewritten,
                 above: above && (much || old_above),
                 spent,
             });
@@ -394,7 +402,8 @@ impl<'v> View<'v> {
         (fresh, branched): (f64, bool),
     ) -> SpaceUse {
         let base = amount_of(&part.base);
-        let all = base.bytes + waiting.seen.bytes + waiting.held.bytes;
+        let dead_values = waiting.dead_values as f64;
+        let all = base.bytes + waiting.seen.bytes + waiting.held.bytes + dead_values;
         let (mut hidden, mut held) = (waiting.covered, waiting.covered_held);
         for segment in part.base.segments() {
             let (dead, kept) = self.dead_in_base(segment);
@@ -402,7 +411,7 @@ impl<'v> View<'v> {
         }
         hidden += policy::hidden_bytes(waiting.seen, base, fresh);
         held += policy::hidden_bytes(waiting.held, base, fresh);
-        let mut reclaimable = hidden.min(all);
+        let mut reclaimable = (hidden + dead_values).min(all);
         // Seeded: what a named snapshot keeps is written a second time.
         let alone = !branched || bug!("compaction_space_copies_what_branches_hold");
         // A tombstone that covers nothing frees nothing, but costs nothing either.
@@ -498,6 +507,17 @@ fn highest<'p, O: KeyOrder>(order: &O, part: &'p Part<'_>) -> (usize, &'p Arc<Pa
 
 fn amount_of(base: &Run) -> Amount {
     Amount { bytes: base.bytes() as f64, entries: base.entries() as f64, deletes: 0.0 }
+}
+
+/// The bytes that a compaction of a partition reads or writes so that so much is given back. Separated values stay
+/// where they are, but for those whose segment is emptied: at most three bytes for one that is dead.
+fn rewritten(part: &Partition, waiting: &Waiting, reclaimable: u64) -> u64 {
+    let all = part.base.bytes() as f64 + part.delta_bytes() as f64;
+    let segments = part.run_segments().map(|segment| segment.meta());
+    let keys: u64 = segments.map(|meta| meta.len).sum();
+    let moved = waiting.moved_values.saturating_add(reclaimable.saturating_mul(3));
+    let least = all.min(keys.saturating_add(moved) as f64);
+    (least + waiting.seen.bytes - waiting.unread).max(0.0) as u64
 }
 
 /// Whether range tombstones reach into a partition.

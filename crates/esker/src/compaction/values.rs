@@ -80,6 +80,27 @@ pub fn holds_dead(partition: &Partition) -> bool {
     parts(partition).values().any(worth)
 }
 
+/// What a compaction of a partition gives back of value segments even if every entry stays, and what it writes for
+/// that; bytes on disk. A value segment to which several partitions refer goes when all have moved their parts, so
+/// each counts for the same part of what is dead.
+pub fn reclaimable(partition: &Partition) -> (u64, u64) {
+    let (mut dead, mut moved) = (0.0, 0.0);
+    for part in parts(partition).values() {
+        let meta = part.values.meta();
+        let gone = part.values.dead_bytes();
+        // Seeded: values that nothing refers to any more stay until their keys are compacted.
+        bug!("compaction_space_forgets_values", continue);
+        if policy::moves_values(gone, part.bytes, meta.raw_bytes, false) {
+            let on_disk = meta.len as f64 / meta.raw_bytes.max(1) as f64;
+            let here = part.bytes as f64 * on_disk;
+            let alive = meta.raw_bytes.saturating_sub(gone).max(1) as f64 * on_disk;
+            dead += gone as f64 * on_disk * (here / alive).min(1.0);
+            moved += here;
+        }
+    }
+    (dead as u64, moved as u64)
+}
+
 /// A compaction to be planned.
 pub struct Planning<'p, O> {
     /// The order of the keys.
