@@ -114,7 +114,7 @@ impl DB {
         durability="process", sync_interval=5.0, read_only=false, workers=None,
         recovery="refuse", merge_operators=None, compaction_filters=None,
         on_event=None, cold_after=3600.0, max_space_amplification=1.45,
-        separate_values_from=Some(4096)))]
+        separate_values_from=4096))]
     #[allow(clippy::too_many_arguments)]
     fn new<'py>(
         py: Python<'py>,
