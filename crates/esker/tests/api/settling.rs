@@ -66,9 +66,9 @@ fn reference() -> u64 {
     bytes(&place, &db)
 }
 
-/// Two sizes differ by less than a twentieth.
+/// Two sizes differ by less than a tenth: each may be a twentieth above what is alive.
 fn is_near(bytes: u64, reference: u64) -> bool {
-    bytes * 20 < reference * 21 && reference * 20 < bytes * 21
+    bytes * 10 < reference * 11 && reference * 10 < bytes * 11
 }
 
 /// A database whose base is not compressed.
