@@ -330,7 +330,10 @@ impl Pipeline {
             // Seeded: only the newest log file is synced, so a power cut leaves a hole before
             // durable records.
             let from = if bug!("commit_older_segments_not_synced") { until - 1 } else { from };
-            self.space.span(from, until).iter().try_for_each(|log_file| log_file.sync())
+            self.space.span(from, until).iter().try_for_each(|log_file| {
+                log_file.release(from, until);
+                log_file.sync()
+            })
         })
     }
 

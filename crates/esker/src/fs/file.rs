@@ -157,6 +157,11 @@ pub trait LogMap: Send + Sync + fmt::Debug {
     fn write(&self, offset: u64, bytes: &[u8]) -> bool;
     /// Makes the next `len` bytes from `offset` resident by *reading* them (R9).
     fn populate(&self, offset: u64, len: u64);
+    /// Takes the whole pages within `len` bytes from `offset` out of the memory of the process. What was
+    /// written stays in the file, and a later write reads its page in again. While the kernel writes a page
+    /// out it protects it against writes, and if the page is still mapped, it interrupts all processors that
+    /// run the process for that, page by page. Does nothing where the system has no such call.
+    fn release(&self, _offset: u64, _len: u64) {}
     /// The window's length in bytes.
     fn len(&self) -> u64;
     /// Whether the window is empty.

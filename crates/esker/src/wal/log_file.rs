@@ -25,6 +25,9 @@ pub fn file_number(name: &str) -> Option<u64> {
     NAME.number(name)
 }
 
+/// Below this, the call that releases pages costs more than it saves.
+const RELEASE_BYTES_MIN: u64 = 256 << 10;
+
 /// How records get into the file (R10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
@@ -202,6 +205,19 @@ impl LogFile {
     /// Makes everything written so far durable. Must not be called again after an error (R8).
     pub fn sync(&self) -> Result<()> {
         self.file.file.sync_data().context("sync", &self.file.path)
+    }
+
+    /// Takes what was written from `from` to `until` out of the memory of the process, if it is much: what
+    /// is synced next should not be mapped ([`LogMap::release`]).
+    pub fn release(&self, from: Seq, until: Seq) {
+        let Some(map) = &self.file.map else { return };
+        let from = from.clamp(self.start(), self.limit());
+        let until = until.clamp(from, self.limit());
+        // Seeded: a sync interrupts the writers for each page that it writes out.
+        bug!("wal_synced_pages_stay_mapped", return);
+        if until - from >= RELEASE_BYTES_MIN {
+            map.release(HEADER_BYTES + (from - self.start()), until - from);
+        }
     }
 
     /// Makes the pages of `len` bytes from `position` resident, by reading them (R9).

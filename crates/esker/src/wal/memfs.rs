@@ -49,6 +49,8 @@ struct Content {
     live: Vec<u8>,
     durable: Vec<u8>,
     dirty: BTreeSet<usize>,
+    /// What was released of its mappings: offsets and lengths.
+    released: Vec<(u64, u64)>,
     inode: u64,
 }
 
@@ -123,6 +125,7 @@ impl MemFs {
         let copy = |file: &Arc<Mutex<Content>>| {
             let file = file.lock();
             Arc::new(Mutex::new(Content {
+                released: Vec::new(),
                 live: file.live.clone(),
                 durable: file.durable.clone(),
                 dirty: file.dirty.clone(),
@@ -170,6 +173,7 @@ impl MemFs {
                 content[from..until].copy_from_slice(&file.live[from..until]);
             }
             let content = Content {
+                released: Vec::new(),
                 live: content.clone(),
                 durable: content,
                 dirty: BTreeSet::new(),
@@ -206,6 +210,11 @@ impl MemFs {
     pub(crate) fn patch(&self, path: &Path, offset: usize, xor: u8) {
         let file = Arc::clone(&self.files.lock()[path]);
         file.lock().live[offset] ^= xor;
+    }
+
+    /// What was released of the mappings of a file.
+    pub(crate) fn released(&self, path: &Path) -> Vec<(u64, u64)> {
+        self.files.lock()[path].lock().released.clone()
     }
 
     pub(crate) fn total_bytes(&self) -> u64 {
@@ -405,6 +414,10 @@ impl LogMap for MemMap {
 
     fn populate(&self, offset: u64, len: u64) {
         assert!(offset + len <= self.len, "populated beyond the mapping");
+    }
+
+    fn release(&self, offset: u64, len: u64) {
+        self.content.lock().released.push((offset, len));
     }
 
     fn len(&self) -> u64 {

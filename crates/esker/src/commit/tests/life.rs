@@ -240,6 +240,30 @@ fn a_full_device_stops_writes_only_while_it_is_full() {
 }
 
 #[test]
+fn what_a_sync_writes_out_is_not_mapped_any_more() {
+    let fs = MemFs::new();
+    let log = create(&fs, LogKind::Mapped, 1 << 20);
+    // A little is left as it is.
+    put(&log, &[1; 1000], Class::Process).unwrap();
+    log.sync(log.visible()).unwrap();
+    let from = log.visible();
+    for _ in 0..20 {
+        put(&log, &[2; 100_000], Class::Process).unwrap();
+    }
+    let until = log.visible();
+    // What writers have ready ahead stays mapped.
+    put(&log, &[3; 1000], Class::Buffered).unwrap();
+    log.sync(until).unwrap();
+    let files = crate::fs::Fs::list(&*fs, &dir()).unwrap();
+    let released: Vec<_> = files.iter().flat_map(|f| fs.released(&dir().join(&f.name))).collect();
+    let bytes: u64 = released.iter().map(|(_, len)| len).sum();
+    // Less than 256 KiB of a file is not worth a call.
+    assert!(bytes >= (until - from) * 2 / 3, "{bytes} of {}", until - from);
+    assert!(bytes <= log.visible() - from, "{bytes}");
+    log.sync(log.visible()).unwrap();
+}
+
+#[test]
 fn a_failed_sync_ends_writing_and_is_never_repeated() {
     for kind in KINDS {
         let fs = MemFs::new();

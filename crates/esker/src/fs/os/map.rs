@@ -114,6 +114,20 @@ impl LogMap for Window {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    fn release(&self, offset: u64, len: u64) {
+        let first = offset.next_multiple_of(self.page);
+        let end = offset.saturating_add(len).min(self.len as u64) / self.page * self.page;
+        if first < end {
+            // SAFETY: the range lies within the mapping. It is shared, so no byte is lost: its pages stay in
+            // the page cache, and the next access, also by a writer at the same time, maps them again.
+            let _ = unsafe {
+                let start = self.start.as_ptr().add(first as usize).cast();
+                madvise(start, (end - first) as usize, Advice::LinuxDontNeed)
+            };
+        }
+    }
+
     fn len(&self) -> u64 {
         self.len as u64
     }
@@ -134,6 +148,45 @@ impl Drop for Window {
 mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
+
+    /// What is resident of a mapping, in bytes, by `/proc/self/smaps`.
+    #[cfg(target_os = "linux")]
+    fn resident(window: &Window) -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/smaps").expect("a list of mappings");
+        let start = format!("{:x}-", window.start.as_ptr() as usize);
+        let mut lines = maps.lines().skip_while(|line| !line.starts_with(&start));
+        let line = lines.find(|line| line.starts_with("Rss:")).expect("a size");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("KiB") << 10
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whole_pages_are_released_and_no_byte_is_lost() {
+        const LEN: u64 = 1 << 20;
+        let file = tempfile::tempfile().expect("a temporary file");
+        file.set_len(LEN).expect("extend");
+        let window = Window::new(&file, LEN).expect("map");
+        let page = window.page;
+        assert!(window.write(0, &vec![7; LEN as usize]));
+        assert_eq!(resident(&window), LEN);
+        // Less than a page, and what lies outside.
+        for (offset, len) in [(0, page - 1), (1, page), (LEN, 1), (LEN + 1, u64::MAX), (0, 0)] {
+            window.release(offset, len);
+            assert_eq!(resident(&window), LEN);
+        }
+        window.release(page - 1, 3 * page);
+        assert_eq!(resident(&window), LEN - 2 * page);
+        window.release(8 * page, u64::MAX);
+        assert_eq!(resident(&window), 6 * page);
+        assert!(window.write(2 * page, b"again"));
+        assert!(resident(&window) >= 7 * page);
+        let mut read = vec![0; LEN as usize];
+        file.read_exact_at(&mut read, 0).expect("read");
+        let at = 2 * page as usize;
+        assert_eq!(&read[at..at + 5], b"again");
+        read[at..at + 5].fill(7);
+        assert!(read.iter().all(|byte| *byte == 7));
+    }
 
     /// The system takes only starts of its own pages, and those of larger ones are among them.
     #[test]
