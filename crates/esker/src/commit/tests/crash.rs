@@ -30,6 +30,21 @@ fn resume_small(fs: &Arc<MemFs>, kind: LogKind, recovered: Recovered) -> Pipelin
     Pipeline::resume(small_config(fs, kind), recovered, Arc::default()).unwrap()
 }
 
+#[test]
+fn what_was_written_before_a_close_survives_a_power_cut() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create_small(&fs, kind);
+        let written: Vec<Vec<u8>> = (0..30).map(|number| vec![number; 700]).collect();
+        for payload in &written {
+            put(&log, payload, Class::Process).unwrap();
+        }
+        log.close(b"done").unwrap();
+        let after = fs.power_cut(&mut Rng::new(1), 0);
+        assert_eq!(payloads(&replay(&after).unwrap().0), written, "{kind:?}");
+    }
+}
+
 /// Some random writes, syncs, releases, rests and failed checks.
 fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
     for _ in 0..steps {
