@@ -148,7 +148,8 @@ pub struct Options {
     pub read_only: bool,
     /// How many compactions may run at the same time, from 1 to 64. Each has a thread that merges at low
     /// priority, so that callers get the processor first; flushes have a thread of their own. With 1, a
-    /// single thread of normal priority flushes and compacts. Default: the number of cores, at least 2.
+    /// single thread of normal priority flushes and compacts. Default: the number of cores that the process may
+    /// use (its affinity and, on Linux, the processor quota of its cgroup count), at least 2.
     pub workers: Option<usize>,
     /// How blocks are compressed. Default: [`Compression::Auto`].
     pub compression: Compression,

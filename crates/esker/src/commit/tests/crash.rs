@@ -41,7 +41,7 @@ fn what_was_written_before_a_close_survives_a_power_cut() {
         }
         log.close(b"done").unwrap();
         let after = fs.power_cut(&mut Rng::new(1), 0);
-        assert_eq!(payloads(&replay(&after).unwrap().0), written, "{kind:?}");
+        assert!(payloads(&replay(&after).unwrap().0) == written, "{kind:?}");
     }
 }
 
