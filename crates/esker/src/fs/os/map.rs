@@ -116,7 +116,11 @@ impl LogMap for Window {
 
     #[cfg(target_os = "linux")]
     fn release(&self, offset: u64, len: u64) {
-        let first = offset.next_multiple_of(self.page);
+        // As in `drop`: the addresses may be those of other memory, whose content would be lost.
+        if self.owner.forked() {
+            return;
+        }
+        let first = offset.checked_next_multiple_of(self.page).unwrap_or(u64::MAX);
         let end = offset.saturating_add(len).min(self.len as u64) / self.page * self.page;
         if first < end {
             // SAFETY: the range lies within the mapping. It is shared, so no byte is lost: its pages stay in
