@@ -161,6 +161,21 @@ pub trait LogMap: Send + Sync + fmt::Debug {
     /// written stays in the file, and a later write reads its page in again. While the kernel writes a page
     /// out it protects it against writes, and if the page is still mapped, it interrupts all processors that
     /// run the process for that, page by page. Does nothing where the system has no such call.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+    /// use esker::fs::{OpenMode, os};
+    /// let file = os().open(&path, OpenMode::CreateNew)?;
+    /// file.allocate(8192)?;
+    /// if let Ok(map) = file.map(8192) {
+    ///     assert!(map.write(4090, b"two pages"));
+    ///     map.release(0, 8192);
+    ///     let mut read = [0; 9];
+    ///     file.read_at(&mut read, 4090)?;
+    ///     assert_eq!(&read, b"two pages");
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     fn release(&self, _offset: u64, _len: u64) {}
     /// The window's length in bytes.
     fn len(&self) -> u64;
