@@ -218,9 +218,7 @@ pub(crate) fn repair_db(
     let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
     let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
     let order = order_from(comparator, comparator_name)?;
-    let options =
-        Wanted { compression, order, separate_values_from: Some(4096), ..Wanted::default() }
-            .options()?;
+    let options = Wanted { compression, order, ..Wanted::default() }.options()?;
     let path = path_of(name)?;
     Ok(py.detach(|| Db::repair(&path, &options))?.kept)
 }

@@ -19,6 +19,12 @@ pub(crate) fn durability_from(name: &str) -> Result<Durability> {
     })
 }
 
+/// A number of seconds, of the option with this name.
+fn seconds_from(seconds: Option<f64>, name: &str) -> Result<Option<Duration>> {
+    let duration = seconds.map(Duration::try_from_secs_f64).transpose();
+    duration.map_err(|_| invalid(format!("'{name}' must be a number of seconds, or None")))
+}
+
 /// What open does about a damaged log.
 pub(crate) fn recovery_from(name: &str) -> Result<Recovery> {
     Ok(match name {
@@ -105,10 +111,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) durability: Option<&'a str>,
     pub(crate) sync_interval: Option<f64>,
     pub(crate) workers: Option<usize>,
-    pub(crate) cold_after: Option<f64>,
+    /// This and the next two: `None` is the engine's default, `Some(None)` never.
+    pub(crate) cold_after: Option<Option<f64>>,
     pub(crate) max_space_amplification: Option<f64>,
-    /// `None`: never.
-    pub(crate) separate_values_from: Option<u32>,
+    pub(crate) separate_values_from: Option<Option<u32>>,
     pub(crate) recovery: Option<&'a str>,
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) merges: Vec<Arc<PyMerge>>,
@@ -132,17 +138,13 @@ impl Wanted<'_> {
         if let Some(name) = self.recovery {
             options.recovery = recovery_from(name)?;
         }
-        options.sync_interval = self
-            .sync_interval
-            .map(Duration::try_from_secs_f64)
-            .transpose()
-            .map_err(|_| invalid("'sync_interval' must be a number of seconds, or None"))?;
-        options.cold_after = self
-            .cold_after
-            .map(Duration::try_from_secs_f64)
-            .transpose()
-            .map_err(|_| invalid("'cold_after' must be a number of seconds, or None"))?;
-        options.separate_values_from = self.separate_values_from;
+        options.sync_interval = seconds_from(self.sync_interval, "sync_interval")?;
+        if let Some(after) = self.cold_after {
+            options.cold_after = seconds_from(after, "cold_after")?;
+        }
+        if let Some(from) = self.separate_values_from {
+            options.separate_values_from = from;
+        }
         if let Some(bound) = self.max_space_amplification {
             options.max_space_amplification = bound;
         }

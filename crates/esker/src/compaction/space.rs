@@ -19,7 +19,6 @@
 //! 5. What is taken leaves nothing behind that would be taken again, and what a quiet database keeps is
 //!    never taken ([`policy::reclaimable_goal`]). Still the looks between two flushes that find something are limited,
 //!    so that a wrong estimate does not compact for ever.
-//!
 //! 6. Of values that are separated only what lies in value segments that a compaction would empty is reclaimable
 //!    ([`values::reclaimable`]); what is dead in others stays within its own bound.
 //!
@@ -121,10 +120,9 @@ impl Ledger {
     pub fn look(
         &mut self,
         view: &View<'_>,
-        now: Moment,
         fresh: impl Fn(KeyspaceId) -> f64,
     ) -> Vec<PartitionKey> {
-        let (space, parts, keys) = view.look(fresh);
+        let ((space, parts, keys), now) = (view.look(fresh), view.now);
         if self.seen.is_none_or(|seen| is_added(seen, now)) {
             self.found = 0;
         }
@@ -144,14 +142,12 @@ fn is_added(before: Moment, now: Moment) -> bool {
 pub struct View<'v> {
     /// The trees, and what refers to what.
     pub trees: settle::View<'v>,
-    /// The oldest snapshot: what it sees stays.
-    pub oldest: Option<Seq>,
+    /// When it looks. What the oldest snapshot sees stays.
+    pub now: Moment,
     /// The end of the published writes.
     pub visible: Seq,
     /// The time of the earliest reader.
     pub time: Millis,
-    /// Whether nobody has written for long.
-    pub quiet: bool,
 }
 
 /// What the partitions of several trees have in common that have not diverged.
@@ -186,9 +182,8 @@ impl Known {
     /// Whether a partition's base was counted in another tree; it is from now on.
     fn is_counted(&mut self, part: &Partition) -> bool {
         let first = part.base.segments().first().map(|first| first.meta());
-        let key =
-            |first: &crate::run::SegmentMeta| (part.lower.clone(), (first.file, first.offset));
-        self.branched && first.is_some_and(|first| !self.counted.insert(key(first)))
+        let base = first.map(|first| (part.lower.clone(), first.place()));
+        self.branched && base.is_some_and(|base| !self.counted.insert(base))
     }
 }
 
@@ -267,7 +262,8 @@ impl<'v> View<'v> {
     /// Whether every reader sees what was written there, and all that is newer.
     fn is_seen(&self, seq: Seq) -> bool {
         // Seeded: what a snapshot reads counts as if it could be freed.
-        self.oldest.is_none_or(|oldest| seq < oldest) || bug!("compaction_space_ignores_readers")
+        self.now.oldest.is_none_or(|oldest| seq < oldest)
+            || bug!("compaction_space_ignores_readers")
     }
 
     /// Adds the partitions of a tree.
@@ -451,7 +447,7 @@ impl<'v> View<'v> {
         parts.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
         // The compaction itself takes space, until its input is given back.
         let temporary = parts.first().map_or(0, |part| part.rewritten);
-        let goal = policy::reclaimable_goal(space.live, temporary, bound, self.quiet);
+        let goal = policy::reclaimable_goal(space.live, temporary, bound, self.now.quiet);
         let mut excess = space.reclaimable.saturating_sub(goal);
         let (mut keys, mut taken) = (Vec::new(), HashSet::new());
         let mut take = |part: &Part<'_>| {

@@ -92,10 +92,9 @@ pub fn reclaimable(partition: &Partition) -> (u64, u64) {
         bug!("compaction_space_forgets_values", continue);
         if policy::moves_values(gone, part.bytes, meta.raw_bytes, false) {
             let on_disk = meta.len as f64 / meta.raw_bytes.max(1) as f64;
-            let here = part.bytes as f64 * on_disk;
-            let alive = meta.raw_bytes.saturating_sub(gone).max(1) as f64 * on_disk;
-            dead += gone as f64 * on_disk * (here / alive).min(1.0);
-            moved += here;
+            let alive = meta.raw_bytes.saturating_sub(gone).max(1);
+            dead += gone as f64 * on_disk * (part.bytes as f64 / alive as f64).min(1.0);
+            moved += part.bytes as f64 * on_disk;
         }
     }
     (dead as u64, moved as u64)

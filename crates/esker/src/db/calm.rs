@@ -86,8 +86,8 @@ impl Core {
         let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
         let trees = settle::View { version, catalog, store, settings, room };
         let (visible, time) = (self.visible(), self.earliest_time());
-        let view = space::View { trees, oldest, visible, time, quiet };
-        let keys = ledger.look(&view, now, |id| self.work.fresh(id));
+        let view = space::View { trees, now, visible, time };
+        let keys = ledger.look(&view, |id| self.work.fresh(id));
         (!keys.is_empty() && self.work.tighten(keys, space::CAUSE)).then_some(Calmness::Calm)
     }
 

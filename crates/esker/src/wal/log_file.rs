@@ -211,22 +211,26 @@ impl LogFile {
     /// is synced next should not be mapped ([`LogMap::release`]).
     pub fn release(&self, from: Seq, until: Seq) {
         let Some(map) = &self.file.map else { return };
-        let from = from.clamp(self.start(), self.limit());
-        let until = until.clamp(from, self.limit());
+        let (offset, len) = self.within(from, until);
         // Seeded: a sync interrupts the writers for each page that it writes out.
         bug!("wal_synced_pages_stay_mapped", return);
-        if until - from >= RELEASE_BYTES_MIN {
-            map.release(HEADER_BYTES + (from - self.start()), until - from);
+        if len >= RELEASE_BYTES_MIN {
+            map.release(offset, len);
         }
     }
 
     /// Makes the pages of `len` bytes from `position` resident, by reading them (R9).
     pub fn populate(&self, position: Seq, len: u64) {
         let Some(map) = &self.file.map else { return };
-        let from = position.clamp(self.start(), self.limit());
-        let until = position.saturating_add(len).clamp(from, self.limit());
-        if until > from {
-            map.populate(HEADER_BYTES + (from - self.start()), until - from);
+        let (offset, len) = self.within(position, position.saturating_add(len));
+        if len > 0 {
+            map.populate(offset, len);
         }
+    }
+
+    /// What of `from..until` lies in the window: its offset in the file and its length.
+    fn within(&self, from: Seq, until: Seq) -> (u64, u64) {
+        let from = from.clamp(self.start(), self.limit());
+        (HEADER_BYTES + (from - self.start()), until.clamp(from, self.limit()) - from)
     }
 }

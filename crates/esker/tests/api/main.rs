@@ -169,6 +169,14 @@ fn run_files(path: &Path) -> (u64, usize) {
     (sizes.iter().sum(), sizes.len())
 }
 
+/// Waits until `enough` holds for the bytes of the run files; fails if it never does. Segments of less
+/// than 64 KiB share pages with their neighbours, and such a page is only given back when the database is
+/// opened again.
+fn shrinks(db: &Db, place: &Place, enough: impl Fn(u64) -> bool) {
+    let taken = settled(db, &place.path(), &enough);
+    assert!(enough(taken), "{taken} bytes are still taken");
+}
+
 /// Waits for the background until `enough` holds for the bytes of the run files, and returns them.
 /// Space returns when the last reader has left its epoch, and epochs are shared by all tests of
 /// this process, so one wait may be too few; the number of waits is bounded, not their time.

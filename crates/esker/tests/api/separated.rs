@@ -1,6 +1,6 @@
 //! Values that are separated from their keys: what is read, what is given back, and what is not rewritten.
 
-use super::{Place, entries, key, run_files, settled, small};
+use super::{Place, entries, key, run_files, settled, shrinks, small};
 use esker::{Append, CompactionFilter, Db, Decision, ErrorKind, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
@@ -50,14 +50,6 @@ fn check(db: &Db, numbers: std::ops::Range<usize>, round: impl Fn(usize) -> u64)
     back.reverse();
     assert!(back == all, "a scan backward");
     assert_eq!(db.verify().unwrap().problems.len(), 0);
-}
-
-/// Waits until `enough` holds for the bytes of the run files; fails if it never does. Segments of less
-/// than 64 KiB share pages with their neighbours, and such a page is only given back when the database is
-/// opened again.
-fn shrinks(db: &Db, place: &Place, enough: impl Fn(u64) -> bool) {
-    let taken = settled(db, &place.path(), &enough);
-    assert!(enough(taken), "{taken} bytes are still taken");
 }
 
 #[test]

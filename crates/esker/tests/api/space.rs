@@ -1,7 +1,7 @@
 //! Dead space is given back: by compactions that are taken for it though nothing is due, and while nobody
 //! writes. Bytes are counted.
 
-use super::{Place, entries, key, run_files, settled, small};
+use super::{Place, entries, key, run_files, shrinks, small};
 use esker::internals::options::SmallTiers;
 use esker::{Compression, Db, Event, EventKind, EventListener, LevelShape, Options};
 use esker_testkit::Rng;
@@ -226,9 +226,7 @@ fn values_that_a_branch_kept_come_back_when_it_is_dropped() {
     let all = run_files(&place.path()).0;
     db.drop_branch("kept").unwrap();
     db.wait_until_idle().unwrap();
-    let gone = |taken: u64| taken < all - values * 3 / 4;
-    let taken = settled(&db, &place.path(), gone);
-    assert!(gone(taken), "{taken} bytes of {all} are left, and {values} of values are dead");
+    shrinks(&db, &place, |taken| taken < all - values * 3 / 4);
     assert!(db.stats().reclaimable_bytes <= db.stats().reclaimable_bytes_max);
     assert_eq!(entries(db.iter().unwrap()).len(), KEYS);
     assert_eq!(db.verify().unwrap().problems.len(), 0);
