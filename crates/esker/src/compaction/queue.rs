@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 /// Why compactions are done that a program asks for, as events say it.
 pub const REQUESTED: &str = "requested";
+/// Why compactions are done that give space back, as events say it.
+pub const SPACE: &str = "space";
 /// Small compactions are run together until their input reaches this many bytes, so that many small
 /// partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
@@ -335,8 +337,7 @@ impl WorkQueue {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         // Seeded: what gives space back waits for a pause of the writes.
-        let spare =
-            bug!("compaction_space_waits_for_calm") || inner.loose_cause != super::space::CAUSE;
+        let spare = bug!("compaction_space_waits_for_calm") || inner.loose_cause != SPACE;
         if !calm && spare {
             inner.loose.clear();
         }

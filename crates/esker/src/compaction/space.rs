@@ -41,8 +41,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Why such compactions are done, as events say it.
-pub const CAUSE: &str = "space";
 /// The parts that are taken after one look.
 const TAKEN: usize = 4;
 /// Looks between two flushes that find something, besides two for each partition.

@@ -4,6 +4,7 @@
 
 use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, Quiet, loose_parts};
+use crate::compaction::queue::SPACE;
 use crate::compaction::{settle, space, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
@@ -88,7 +89,7 @@ impl Core {
         let (visible, time) = (self.visible(), self.earliest_time());
         let view = space::View { trees, now, visible, time };
         let keys = ledger.look(&view, |id| self.work.fresh(id));
-        (!keys.is_empty() && self.work.tighten(keys, space::CAUSE)).then_some(Calmness::Calm)
+        (!keys.is_empty() && self.work.tighten(keys, SPACE)).then_some(Calmness::Calm)
     }
 
     /// Puts the log to rest if nobody writes.
