@@ -5,7 +5,9 @@ use esker::internals::options::{SmallRest, SmallTiers};
 use esker::{
     Associative, AssociativeOperator, Batch, Clock, Compression, Db, Durability, Iter, Keyspace,
     KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction, TransactionOptions,
+    ValueReader,
 };
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -232,6 +234,37 @@ pub fn read_some(db: &Db, which: impl Fn(usize) -> bool) -> Result<Model> {
         }
     }
     Ok(model)
+}
+
+/// A value, from a reader for half of the keys.
+///
+/// # Errors
+/// What the read fails with.
+pub fn get_either_way(keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    if key.len().is_multiple_of(2) {
+        keyspace.get_reader(key).map(drain)
+    } else {
+        keyspace.get(key)
+    }
+}
+
+/// All that a reader of a value gives, from somewhere in the middle on first.
+///
+/// # Panics
+/// If it fails.
+pub fn drain(reader: Option<ValueReader>) -> Option<Vec<u8>> {
+    let mut reader = reader?;
+    let (mut value, mut end) = (Vec::new(), Vec::new());
+    let half = reader.len() / 2;
+    let mut read = || {
+        reader.seek(SeekFrom::Start(half))?;
+        reader.read_to_end(&mut end)?;
+        reader.rewind()?;
+        reader.read_to_end(&mut value)
+    };
+    read().unwrap_or_else(|e| panic!("a reader of a value: {e}"));
+    assert!(value[half as usize..] == end, "a value has another second half");
+    Some(value)
 }
 
 /// Takes over what an iterator shows, which must be in order.

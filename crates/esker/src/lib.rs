@@ -139,8 +139,8 @@ pub use api::{
     MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
     Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,
     SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
-    WaitTime, WaitTimes,
+    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, ValueReader,
+    VerifyReport, WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

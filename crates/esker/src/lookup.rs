@@ -12,7 +12,7 @@ use crate::base::{Kind, Moment, Seq, SteadyClock, expired, split};
 use crate::cache::{BlockCache, FramePin};
 use crate::catalog::KeyspaceState;
 use crate::error::Result;
-use crate::run::{Access, BlockRef, Probe, Wanted};
+use crate::run::{Access, BlockRef, Pieces, Probe, Wanted};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{CallLane, Counter};
@@ -48,6 +48,8 @@ pub struct Asked<'a> {
     pub at: Option<Moment>,
     /// The calling thread's counters.
     pub lane: CallLane<'a>,
+    /// Whether a value in pieces stays where it is: then it is [`Seen::pieces`], and its bytes are none.
+    pub leaves_pieces: bool,
 }
 
 impl Asked<'_> {
@@ -111,6 +113,11 @@ impl<'a> Seen<'a> {
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// The value, if it is in pieces that were not read.
+    pub fn pieces(self) -> Option<&'a Pieces> {
+        self.block.and_then(BlockRef::pieces)
     }
 
     /// Keeps the value for longer, by pinning its block or by a copy.

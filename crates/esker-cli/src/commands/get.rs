@@ -6,7 +6,7 @@ use crate::output;
 use clap::Args;
 use esker_port::token;
 use serde_json::json;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Prints the value of a key
 #[derive(Debug, Args)]
@@ -29,10 +29,17 @@ pub struct GetArgs {
 pub fn run(args: &GetArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_read_only()?;
     let key = &args.key.0;
-    let value = args.keyspace.existing(&db)?.get(key)?;
-    match &value {
+    let keyspace = args.keyspace.existing(&db)?;
+    if args.raw
+        && let Some(mut reader) = keyspace.get_reader(key)?
+    {
+        // What is in pieces is never in memory as a whole.
+        io::copy(&mut reader, out)?;
+        drop((reader, keyspace));
+        return Ok(db.close()?);
+    }
+    match &keyspace.get(key)? {
         Some(value) if args.target.json => output::json_line(out, &output::entry_json(key, value))?,
-        Some(value) if args.raw => out.write_all(value)?,
         Some(value) => writeln!(out, "{}", token::encode(value))?,
         None => {
             let key = token::encode(key);

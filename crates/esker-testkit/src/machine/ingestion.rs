@@ -115,6 +115,10 @@ impl Machine {
         let handle =
             |slot: &usize| keyspace(self.db(), *slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
         let added = match op {
+            // Half of them come in pieces, if they are long enough.
+            Op::Put(slot, key, value) if value.len().is_multiple_of(2) => {
+                ingestion.insert_reader(&handle(slot), key, value.as_slice()).map(drop)
+            }
             Op::Put(slot, key, value) => ingestion.insert(&handle(slot), key, value),
             Op::PutFor(slot, key, value, ttl) => {
                 let ttl = Duration::from_millis(*ttl);

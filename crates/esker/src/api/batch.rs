@@ -339,7 +339,7 @@ impl Batch {
             let max = crate::base::limits::KEY_BYTES_MAX;
             return Err(Error::KeyTooLong { len: self.longest_key, max });
         }
-        core.check_value_len(self.largest_value)?;
+        core.settings.check_value_len(self.largest_value)?;
         if let Some(error) = &self.cannot_merge {
             return Err(error.clone());
         }

@@ -107,7 +107,7 @@ impl Keyspace {
                 Some(value) => batch.insert(self, key, value),
                 None => batch.remove(self, key),
             }
-            let mut reads = ReadSet::new(core.batch_bytes_max());
+            let mut reads = ReadSet::new(core.settings.batch_bytes_max);
             reads.key(&self.state, key, since);
             match batch.write_if_unchanged(core, core.durability().into(), Some(&reads)) {
                 Ok(_) => return Ok(Some(new)),

@@ -2,11 +2,12 @@
 
 use super::handle::Handle;
 use super::range::half_open;
-use super::value::stored_form;
+use super::value::{ReaderSource, stored_form};
 use crate::base::{Kind, Millis};
 use crate::catalog::check_key;
 use crate::ingest::Ingestor;
 use crate::{Db, Error, Keyspace, Result};
+use std::io::Read;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +34,7 @@ impl Db {
     pub fn ingest(&self) -> Result<Ingestion> {
         self.core().writable()?;
         self.branch.check_writable()?;
-        let (handle, ingestor) = (self.default.handle.clone(), Ingestor::default());
-        Ok(Ingestion { handle, ingestor, stored: Vec::new() })
+        Ok(Ingestion::new(&self.default.handle))
     }
 }
 
@@ -81,13 +81,60 @@ pub struct Ingestion {
 }
 
 impl Ingestion {
+    pub(super) fn new(handle: &Arc<Handle>) -> Self {
+        Self { handle: handle.clone(), ingestor: Ingestor::default(), stored: Vec::new() }
+    }
+
+    /// Adds an entry whose value comes from a reader, which is read to its end; returns the bytes of the value. It
+    /// may have up to 1 GiB, whatever the memory budget: no more than two pieces of it, of 256 KiB, are in memory.
+    /// [`Keyspace::get_reader`] reads it in pieces, too.
+    ///
+    /// # Errors
+    /// As [`Ingestion::insert`]. [`crate::Error::Io`] if the reader
+    /// fails: the ingestion goes on without the entry, and what was written of it takes space until a
+    /// compaction has rewritten the rest of the file.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use std::io::Read;
+    /// let images = db.keyspace("images")?;
+    /// let mut ingestion = db.ingest()?;
+    /// for name in ["a.tar", "b.tar"] {
+    ///     // A file, or what comes over a network.
+    ///     let source = std::io::repeat(7).take(1_000_000);
+    ///     assert_eq!(ingestion.insert_reader(&images, name, source)?, 1_000_000);
+    /// }
+    /// ingestion.commit()?;
+    /// assert_eq!(images.iter()?.count(), 2);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn insert_reader(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        reader: impl Read,
+    ) -> Result<u64> {
+        let key = key.as_ref();
+        check_key(key)?;
+        keyspace.check_of(&self.handle)?;
+        let expiry = keyspace.expiry();
+        let kind = if expiry.is_some() { Kind::ExpiringPut } else { Kind::Put };
+        let mut source = ReaderSource::new(expiry, reader);
+        let head = kind.value_bytes_min() as u64;
+        let added = (key, kind);
+        let stored =
+            self.ingestor.add_from(&self.handle.core, keyspace.state(), added, &mut source)?;
+        Ok(stored - head)
+    }
+
     /// Adds an entry. Its key must be greater than the last one that was added to the same keyspace. The
     /// keyspace's time to live, if any, counts from now.
     ///
     /// # Errors
     /// [`crate::Error::OutOfOrder`], [`crate::Error::KeyTooLong`] above 65,535 bytes,
-    /// [`crate::Error::ValueTooLarge`] above an eighth of the memory budget: the ingestion goes on without
-    /// the entry. [`crate::Error::KeyspaceDropped`], [`crate::Error::ReadOnly`],
+    /// [`crate::Error::ValueTooLarge`] above 1 GiB, for an operand above an eighth of the memory budget: the
+    /// ingestion goes on without the entry. [`crate::Error::KeyspaceDropped`], [`crate::Error::ReadOnly`],
     /// [`crate::Error::InvalidArgument`] for a keyspace of another database,
     /// [`crate::Error::ComparatorMissing`].
     /// [`crate::Error::DiskFull`], [`crate::Error::Io`]: nothing more is accepted, drop the ingestion.

@@ -177,7 +177,7 @@ impl Keyspace {
             return self.write_special(special, key, value, terms, phases);
         }
         check_key(key)?;
-        self.handle.core.check_value_len(value.len() as u64)?;
+        self.handle.core.settings.check_value_len(value.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = Written::Put(user_bytes);
         let op = Op::Put { keyspace: self.state.id, key, value };
@@ -353,7 +353,7 @@ impl Keyspace {
         check_key(key)?;
         let mut joined = Vec::new();
         let stored = stored_form(expiry, value, &mut joined);
-        self.handle.core.check_value_len(stored.len() as u64)?;
+        self.handle.core.settings.check_value_len(stored.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = Written::Put(user_bytes);
         let op = Op::Special { keyspace: self.state.id, kind, key, stored };

@@ -23,10 +23,12 @@ mod shorthands;
 mod sizes;
 mod snapshot;
 mod stats;
+mod streamed;
 mod traits;
 mod transaction;
 mod transaction_iter;
 mod value;
+mod value_reader;
 
 pub use crate::base::{
     Append, Associative, AssociativeOperator, Clock, CompactionFilter, Comparator, CounterI64,
@@ -54,3 +56,4 @@ pub use stats::{
 pub use traits::KeyspaceOptions;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};
 pub use transaction_iter::TransactionIter;
+pub use value_reader::ValueReader;

@@ -103,7 +103,7 @@ impl Keyspace {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.handle.core.get(&self.state, key.as_ref(), None, |_| ())?.is_some())
+        Ok(self.handle.core.get_as((&self.state, key.as_ref(), None), true, |_| ())?.is_some())
     }
 
     /// The values under several keys, in the order of the keys, all as of one moment.

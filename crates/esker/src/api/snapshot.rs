@@ -3,7 +3,7 @@
 use super::handle::{Handle, Registration};
 use super::range::Pair;
 use crate::base::Moment;
-use crate::{Cursor, Error, Iter, Keyspace, Result};
+use crate::{Cursor, Error, Iter, Keyspace, Result, ValueReader};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -110,6 +110,30 @@ impl Snapshot {
         Ok(held.map(|held| take(held.bytes())))
     }
 
+    /// A reader of the value under a key in the snapshot, as [`Keyspace::get_reader`]. It outlives the snapshot.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// fruit.remove("apple")?;
+    /// let reader = snapshot.get_reader(&fruit, "apple")?.unwrap();
+    /// assert_eq!(std::io::read_to_string(reader).unwrap(), "green");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_reader(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<ValueReader>> {
+        ValueReader::find(keyspace, key.as_ref(), self.at(keyspace)?)
+    }
+
     /// Whether a key has a value in the snapshot.
     ///
     /// # Errors
@@ -126,7 +150,8 @@ impl Snapshot {
     /// ```
     pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         let core = &self.registration.handle.core;
-        Ok(core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |_| ())?.is_some())
+        let place = (keyspace.state(), key.as_ref(), self.at(keyspace)?);
+        Ok(core.get_as(place, true, |_| ())?.is_some())
     }
 
     /// The values under several keys, in the order of the keys.

@@ -201,7 +201,7 @@ impl Transaction {
             let _ = snapshot.set(Snapshot::new(handle, TRANSACTION)?);
         }
         let inner = Inner {
-            reads: ReadSet::new(core.batch_bytes_max()),
+            reads: ReadSet::new(core.settings.batch_bytes_max),
             spaces: Vec::new(),
             undo: Vec::new(),
             savepoints: Vec::new(),

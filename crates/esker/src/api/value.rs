@@ -2,8 +2,11 @@
 //!
 //! The stored form of a value that expires is the expiry time and then the value.
 
-use crate::Error;
 use crate::base::{Millis, join};
+use crate::run::Source;
+use crate::{Error, Result};
+use std::io::{self, Read};
+use std::path::Path;
 
 /// The stored form of a value. That of a value that expires is built in `joined`.
 pub(super) fn stored_form<'v>(
@@ -21,4 +24,47 @@ pub(super) fn stored_form<'v>(
 pub(super) fn no_operator(keyspace: &str) -> Error {
     let what = format!("keyspace {keyspace:?} has no merge operator: give it one when opening it");
     Error::invalid(what)
+}
+
+/// The stored form of a value that comes from a reader.
+pub(super) struct ReaderSource<R> {
+    /// The expiry, until it was handed over.
+    head: Option<Millis>,
+    reader: R,
+    failed: bool,
+}
+
+impl<R: Read> ReaderSource<R> {
+    pub(super) fn new(expiry: Option<Millis>, reader: R) -> Self {
+        Self { head: expiry, reader, failed: false }
+    }
+}
+
+impl<R: Read> Source for ReaderSource<R> {
+    fn next(&mut self, piece: &mut Vec<u8>, bytes: usize) -> Result<()> {
+        piece.clear();
+        piece.reserve_exact(bytes);
+        if let Some(expiry) = self.head.take() {
+            piece.extend_from_slice(&expiry.to_le_bytes());
+        }
+        let left = (bytes - piece.len()) as u64;
+        let read = (&mut self.reader).take(left).read_to_end(piece);
+        read.map(drop).map_err(|error| {
+            self.failed = true;
+            failed_reader(error)
+        })
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed
+    }
+}
+
+/// The error of a reader that a program gave.
+pub(super) fn failed_reader(error: io::Error) -> Error {
+    Error::Io {
+        operation: "read",
+        path: Path::new("the given reader").into(),
+        source: error.into(),
+    }
 }

@@ -161,6 +161,16 @@ impl Builder {
     }
 }
 
+/// What stands before the value in a block of one entry: a put with an empty key and a value of so many bytes.
+pub fn single(len: u32) -> [u8; HEADER_BYTES] {
+    let wide = if len > 0xffff { flag::WIDE } else { 0 };
+    let mut header = [0; HEADER_BYTES];
+    header[0] = 1;
+    header[6] = flag::FIXED_KEYS | flag::FIXED_VALUES | wide;
+    header[12..].copy_from_slice(&len.to_le_bytes());
+    header
+}
+
 fn put_ends(out: &mut Vec<u8>, wide: bool, ends: impl Iterator<Item = u32>) {
     for end in ends {
         if wide {

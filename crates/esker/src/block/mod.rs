@@ -24,7 +24,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use builder::Builder;
+pub use builder::{Builder, single};
 pub use codec::{
     Codec, EncodedBlock, Encoder, TRAILER_BYTES, decompress, encoded_max, expansion_max,
 };

@@ -35,9 +35,13 @@ use crate::trace::{Explanation, Outcome, Recorder, Recording, StepSource, Unwatc
 use std::ops::Bound;
 use std::sync::Arc;
 
+/// A keyspace, a key, and a registered snapshot's moment.
+type Place<'a> = (&'a Arc<KeyspaceState>, &'a [u8], Option<Moment>);
+
 impl Core {
     /// Looks a key up and hands its value to `take`, which must be the engine's own code and end
     /// soon (rule 5). `at`: a registered snapshot's moment.
+    #[inline]
     pub fn get<R>(
         self: &Arc<Self>,
         keyspace: &Arc<KeyspaceState>,
@@ -45,11 +49,23 @@ impl Core {
         at: Option<Moment>,
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
+        self.get_as((keyspace, key, at), false, take)
+    }
+
+    /// As [`Self::get`]; if `in_place`, a value in pieces is not read: then `take` gets [`Seen::pieces`].
+    #[inline]
+    pub fn get_as<R>(
+        self: &Arc<Self>,
+        (keyspace, key, at): Place<'_>,
+        in_place: bool,
+        take: impl FnOnce(Seen<'_>) -> R,
+    ) -> Result<Option<R>> {
         self.check_open()?;
+        let at = keyspace.moment(at);
         let Some(lane) = self.counters.count(Counter::Gets) else {
-            return self.get_apart(keyspace, key, at, take);
+            return self.get_apart((keyspace, key, at), in_place, take);
         };
-        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane };
+        let asked = Asked { keyspace, key, at, lane, leaves_pieces: in_place };
         self.get_recorded(asked, take, &mut Counting::new(lane))
     }
 
@@ -59,14 +75,13 @@ impl Core {
     #[inline(never)]
     fn get_apart<R>(
         self: &Arc<Self>,
-        keyspace: &Arc<KeyspaceState>,
-        key: &[u8],
-        at: Option<Moment>,
+        (keyspace, key, at): Place<'_>,
+        leaves_pieces: bool,
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
         let apart = self.counters.count_apart(Counter::Gets);
         let lane = apart.lane();
-        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane };
+        let asked = Asked { keyspace, key, at, lane, leaves_pieces };
         let timed = apart.is_timed().then(|| (self.counters.start(), bytes_read()));
         let found = self.get_recorded(asked, take, &mut Counting::new(lane));
         let Some((started, bytes)) = timed else { return found };
@@ -93,7 +108,8 @@ impl Core {
     ) -> Result<Explanation> {
         self.check_open()?;
         let apart = self.counters.count_apart(Counter::Gets);
-        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane: apart.lane() };
+        let at = keyspace.moment(at);
+        let asked = Asked { keyspace, key, at, lane: apart.lane(), leaves_pieces: true };
         let mut recording = Recording::default();
         let found = self.get_recorded(asked, |_| (), &mut recording)?.is_some();
         let (time, steps) = recording.finish();
@@ -178,7 +194,8 @@ impl Core {
         let state = self.state.load_arc();
         let below = at.map_or_else(|| self.visible(), |at| at.seq);
         let search = self.search(order, asked, below);
-        let answer = search.run(&state, Access::Read, &mut take, recording);
+        let access = if asked.leaves_pieces { Access::Pieces } else { Access::Read };
+        let answer = search.run(&state, access, &mut take, recording);
         let answer = answer.map_err(|error| error.in_keyspace(&keyspace.name, None));
         let found = match answer.inspect_err(|error| self.monitor.damage(error)) {
             Ok(Answer::Present(value)) => {

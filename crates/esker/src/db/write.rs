@@ -87,21 +87,6 @@ impl Drop for PutNotes<'_> {
 }
 
 impl Core {
-    /// Checks the length of a value.
-    #[inline]
-    pub fn check_value_len(&self, len: u64) -> Result<()> {
-        let max = self.settings.batch_bytes_max.min(crate::base::limits::VALUE_BYTES_MAX);
-        if len > max {
-            return Err(Error::ValueTooLarge { len, max });
-        }
-        Ok(())
-    }
-
-    /// The largest batch.
-    pub fn batch_bytes_max(&self) -> u64 {
-        self.settings.batch_bytes_max
-    }
-
     /// Registers a transaction that begins now (see [`crate::txn`]); returns its begin position and
     /// its number.
     pub fn begin_transaction(&self) -> Result<(Seq, u64)> {

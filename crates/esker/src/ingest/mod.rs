@@ -35,6 +35,7 @@ use crate::db::{Change, Core};
 use crate::error::{Error, Result};
 use crate::events::EventKind;
 use crate::manifest::{Partition, Store};
+use crate::run::{RunWriter, Source};
 use crate::txn::ingested::HalfOpen;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -125,14 +126,44 @@ impl Ingestor {
         key: &[u8],
         (kind, stored): (Kind, &[u8]),
     ) -> Result<()> {
+        if let Err(error) = core.settings.check_value_len(stored.len() as u64) {
+            // What a budget has no room for goes in pieces; an operand cannot.
+            if kind.separated().is_none() {
+                return Err(error);
+            }
+            let mut source = stored;
+            return self.add_from(core, keyspace, (key, kind), &mut source).map(drop);
+        }
         self.check_accepts(core)?;
-        core.check_value_len(stored.len() as u64)?;
         in_order!(core, keyspace, order => self.load(keyspace)?.check_order(order, key))?;
-        let place = (keyspace.id, key);
         let added = in_order!(core, keyspace, order => {
-            self.output.add(core, &mut self.loads, order, place, (kind, stored))
+            let add = |writer: &mut RunWriter| writer.add(order, key, 0, kind, stored);
+            self.output.add(core, &mut self.loads, (keyspace.id, key), add)
         });
         added.inspect_err(|error| self.failure = Some(error.clone()))
+    }
+
+    /// As [`Self::add`], with a stored value that comes from `source` in pieces; returns its bytes. After a
+    /// failure of the source the ingestion goes on without the entry.
+    pub fn add_from(
+        &mut self,
+        core: &Core,
+        keyspace: &Arc<KeyspaceState>,
+        (key, kind): (&[u8], Kind),
+        source: &mut impl Source,
+    ) -> Result<u64> {
+        self.check_accepts(core)?;
+        in_order!(core, keyspace, order => self.load(keyspace)?.check_order(order, key))?;
+        let added = in_order!(core, keyspace, order => {
+            let add = |writer: &mut RunWriter| writer.add_from(order, key, (0, kind), source);
+            self.output.add(core, &mut self.loads, (keyspace.id, key), add)
+        });
+        let went_on = |error: &Error| matches!(error, Error::ValueTooLarge { .. });
+        added.inspect_err(|error| {
+            if !source.has_failed() && !went_on(error) {
+                self.failure = Some(error.clone());
+            }
+        })
     }
 
     /// Removes everything in a range that was written before the commit. Entries of the ingestion stay.
@@ -152,7 +183,7 @@ impl Ingestor {
 
     /// Bytes of removed ranges with so many more, if they may become so many.
     fn removed_with(&self, core: &Core, more: u64) -> Result<u64> {
-        let (len, max) = (self.removed_bytes + more, core.batch_bytes_max());
+        let (len, max) = (self.removed_bytes + more, core.settings.batch_bytes_max);
         if len > max { Err(Error::BatchTooLarge { len, max }) } else { Ok(len) }
     }
 

@@ -5,7 +5,7 @@
 //! So memory is bounded by the buffers of a few files, whatever the number of keyspaces.
 
 use super::load::Load;
-use crate::base::{FileId, KeyOrder, KeyspaceId, Kind};
+use crate::base::{FileId, KeyOrder, KeyspaceId};
 use crate::db::Core;
 use crate::error::{IoContext, Result};
 use crate::run::{RunWriter, file_name};
@@ -42,28 +42,27 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Writes the next entry of a keyspace. `loads` gets the segments that end.
-    pub fn add<O: KeyOrder>(
+    /// Writes the next entry of a keyspace, with `add`. `loads` gets the segments that end.
+    pub fn add<R>(
         &mut self,
         core: &Core,
         loads: &mut Loads,
-        order: &O,
         (id, key): (KeyspaceId, &[u8]),
-        (kind, stored): (Kind, &[u8]),
-    ) -> Result<()> {
+        add: impl FnOnce(&mut RunWriter) -> Result<R>,
+    ) -> Result<R> {
         let at = self.file_of(core, loads, id)?;
-        let full = {
-            self.uses += 1;
-            let Open { writer, used, .. } = &mut self.open[at];
-            *used = self.uses;
-            writer.add(order, key, 0, kind, stored)?;
-            if let Some(load) = loads.get_mut(&id) {
-                load.take(writer.take_segments());
-                load.note(key);
-            }
-            writer.bytes_written() >= FILE_BYTES
-        };
-        if full { self.end(at, loads) } else { Ok(()) }
+        self.uses += 1;
+        let Open { writer, used, .. } = &mut self.open[at];
+        *used = self.uses;
+        let added = add(writer)?;
+        if let Some(load) = loads.get_mut(&id) {
+            load.take(writer.take_segments());
+            load.note(key);
+        }
+        if writer.bytes_written() >= FILE_BYTES {
+            self.end(at, loads)?;
+        }
+        Ok(added)
     }
 
     /// Writes the range tombstones of a keyspace.

@@ -55,6 +55,8 @@ const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
 /// Bounds of what is read ahead from one run.
 const PIECE_BYTES_MIN: u64 = 16 << 10;
 const PIECE_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of each piece of a value that comes in pieces: a reader and a writer of one have two of them in memory.
+const VALUE_PIECE_BYTES_MAX: u32 = 256 << 10;
 /// A flush or compaction collects this part of the budget before it writes it, within these bounds.
 const COLLECTED: u64 = 128;
 const COLLECTED_BYTES_MIN: u64 = 64 << 10;
@@ -221,6 +223,18 @@ impl Settings {
         // Seeded: what a compaction reads ahead grows with the number of runs.
         let runs = if bug!("options_read_ahead_without_bound") { 1 } else { runs.max(1) as u64 };
         (self.read_ahead_bytes / runs).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
+    }
+
+    /// Refuses a value that is longer than the budget allows.
+    #[inline]
+    pub fn check_value_len(&self, len: u64) -> Result<()> {
+        let max = self.batch_bytes_max.min(VALUE_BYTES_MAX);
+        if len > max { Err(Error::ValueTooLarge { len, max }) } else { Ok(()) }
+    }
+
+    /// Bytes of each piece of a value that comes in pieces.
+    pub fn value_piece_bytes(&self) -> u32 {
+        (self.segment_bytes / 4).min(VALUE_PIECE_BYTES_MAX)
     }
 
     /// Says how many bytes all bases have: the next flushes and partitions have the size that is best for

@@ -291,13 +291,7 @@ impl<S: Sink> Saver<'_, '_, S> {
         }
         let reader = self.walk.values.get_mut(&place);
         let reader = reader.ok_or((Some(place), DecodeError("its value segment is not open")))?;
-        let value = reader.value(reference.block).map_err(|error| (Some(place), error))?;
-        match value.len() == reference.len as usize {
-            true => Ok(value.to_vec()),
-            false => {
-                Err((Some(place), DecodeError("a value is not the one that its key refers to")))
-            }
-        }
+        reader.value(reference).map_err(|error| (Some(place), error))
     }
 }
 

@@ -1,12 +1,13 @@
 //! The sink of saved entries: for a plan it discards them, for a salvage it writes them into a new
 //! database.
 
-use crate::base::{Comparator, KeyspaceId};
+use crate::base::{Comparator, KeyspaceId, Kind};
 use crate::catalog::KeyspaceState;
 use crate::db::{Core, Write};
 use crate::directory::unfinished;
 use crate::error::Result;
 use crate::fs::Fs;
+use crate::ingest::Ingestor;
 use crate::manifest::Traits;
 use crate::options::{Durability, Options};
 use crate::stats::counters::{WriteCounts, Written};
@@ -122,6 +123,21 @@ impl Target {
         Ok(())
     }
 
+    /// Takes an entry that is too large for a batch.
+    fn ingest(
+        &mut self,
+        keyspace: &Arc<KeyspaceState>,
+        (key, kind, stored): (&[u8], Kind, &[u8]),
+    ) -> Result<()> {
+        self.write()?;
+        let mut ingestor = Ingestor::default();
+        let ingested = ingestor.add(&self.core, keyspace, key, (kind, stored));
+        let ingested = ingested.and_then(|()| ingestor.commit(&self.core));
+        ingestor.abandon(&self.core);
+        self.written += 1;
+        ingested
+    }
+
     /// Makes everything durable, takes the mark away and closes the database; returns how many
     /// operations it took.
     pub(super) fn finish(mut self) -> Result<u64> {
@@ -138,6 +154,17 @@ impl Target {
         self.core.close()?;
         Ok(self.written)
     }
+}
+
+/// The entry of an operation, if its value is larger than a batch of this database may be.
+fn large<'o>(core: &Core, op: &Op<'o>) -> Option<(&'o [u8], Kind, &'o [u8])> {
+    let entry = match *op {
+        Op::Put { key, value, .. } => (key, Kind::Put, value),
+        Op::Special { kind, key, stored, .. } => (key, kind, stored),
+        _ => return None,
+    };
+    let too_large = core.settings.check_value_len(entry.2.len() as u64).is_err();
+    (too_large && entry.1.separated().is_some()).then_some(entry)
 }
 
 impl Drop for Target {
@@ -172,10 +199,12 @@ impl Sink for Target {
     fn take(&mut self, op: Op<'_>) -> Result<()> {
         let state = self.keyspaces[op.keyspace() as usize].clone();
         let keyspace = state.id;
+        if let Some(entry) = large(&self.core, &op) {
+            return self.ingest(&state, entry);
+        }
         let mut one = WriteCounts::default();
         let (bytes, op) = match op {
             Op::Put { key, value, .. } => {
-                self.core.check_value_len(value.len() as u64)?;
                 one.puts = 1;
                 (key.len() + value.len(), Op::Put { keyspace, key, value })
             }
@@ -189,7 +218,7 @@ impl Sink for Target {
                 (bytes, Op::DeleteRange { keyspace, start, end })
             }
             Op::Special { kind, key, stored, .. } => {
-                self.core.check_value_len(stored.len() as u64)?;
+                self.core.settings.check_value_len(stored.len() as u64)?;
                 one.puts = 1;
                 (key.len() + stored.len(), Op::Special { keyspace, kind, key, stored })
             }

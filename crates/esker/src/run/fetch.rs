@@ -69,6 +69,9 @@ impl Segment {
         purpose: Purpose,
     ) -> Result<FramePin> {
         let index = self.index(cache, purpose)?;
+        if reference.is_in_pieces() {
+            return self.join_pieces(reference, &index, purpose);
+        }
         let block = self.value_block(reference, &index)?;
         self.block(&index, block, purpose)
     }
@@ -157,7 +160,11 @@ impl Fetched {
         reading: Reading<'_>,
     ) -> Result<(usize, usize)> {
         let (reference, values) = owner.referred(kind, stored)?;
-        let (pin, range) = if reading.through_cache {
+        let (pin, range) = if reference.is_in_pieces() {
+            let pin = values.load_value(reference, reading.cache, reading.purpose())?;
+            let range = values.value_in(reference, pin.block())?;
+            (pin, range)
+        } else if reading.through_cache {
             let pin = self.scan(values, reference, reading)?;
             let range = values.value_in(reference, pin.block())?;
             (pin, range)
@@ -240,12 +247,13 @@ impl KnownValues {
         self.known.get(&reference.place()).map(|known| &known.segment)
     }
 
-    /// The value of a reference and where it is in its block, if it is written anew.
+    /// The value of a reference and where it is in its block, if it is written anew. One in pieces never is.
     pub(super) fn moved(
         &mut self,
         reference: ValueRef,
     ) -> Result<Option<(FramePin, (usize, usize))>> {
-        let Some(known) = self.known.get_mut(&reference.place()).filter(|known| known.moves) else {
+        let known = self.known.get_mut(&reference.place()).filter(|known| known.moves);
+        let Some(known) = known.filter(|_| !reference.is_in_pieces()) else {
             return Ok(None);
         };
         let Some(cache) = &self.cache else { return Ok(None) };

@@ -1,6 +1,7 @@
 //! Point reads of a run.
 
 use super::index::Index;
+use super::pieces::Pieces;
 use super::segment::Segment;
 use super::{Role, Run};
 use crate::base::{KeyOrder, Kind, Seq};
@@ -18,6 +19,8 @@ pub enum Access<'g> {
     Cached(&'g Guard),
     /// Reads what is missing. Do not use it inside an epoch.
     Read,
+    /// As [`Access::Read`], but a value in pieces stays where it is.
+    Pieces,
 }
 
 /// A block that stays readable for `'g`.
@@ -27,6 +30,8 @@ pub enum BlockRef<'g> {
     Epoch(FrameView<'g>),
     /// A reference count protects it.
     Pinned(FramePin),
+    /// Its value is in pieces, which were not read: the block has what stands before the reference.
+    Pieces(Box<(FramePin, Pieces)>),
 }
 
 impl BlockRef<'_> {
@@ -36,6 +41,7 @@ impl BlockRef<'_> {
         match self {
             Self::Epoch(view) => view.block(),
             Self::Pinned(pin) => pin.block(),
+            Self::Pieces(held) => held.0.block(),
         }
     }
 
@@ -45,6 +51,15 @@ impl BlockRef<'_> {
         match self {
             Self::Epoch(view) => view.bytes(),
             Self::Pinned(pin) => pin.bytes(),
+            Self::Pieces(held) => held.0.bytes(),
+        }
+    }
+
+    /// The value in pieces that was found.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        match self {
+            Self::Pieces(held) => Some(&held.1),
+            Self::Epoch(_) | Self::Pinned(_) => None,
         }
     }
 
@@ -53,6 +68,7 @@ impl BlockRef<'_> {
         match self {
             Self::Epoch(view) => view.pin(),
             Self::Pinned(pin) => pin.view().pin(),
+            Self::Pieces(held) => held.0.view().pin(),
         }
     }
 
@@ -61,6 +77,7 @@ impl BlockRef<'_> {
         match self {
             Self::Epoch(view) => view.pin(),
             Self::Pinned(pin) => pin,
+            Self::Pieces(held) => held.0,
         }
     }
 }
@@ -132,7 +149,7 @@ impl Run {
                 Some(index) => self.get_in(segment, index, order, wanted, access, recorder),
                 None => Ok(Probe::NeedsIo),
             },
-            Access::Read => {
+            Access::Read | Access::Pieces => {
                 let index = segment.index(cache, Purpose::Get)?;
                 self.get_in(segment, &index, order, wanted, access, recorder)
             }
@@ -186,7 +203,7 @@ impl Run {
             let fragments = match (segment.fragments_cached(), access) {
                 (Some(fragments), _) => fragments,
                 (None, Access::Cached(_)) => return Ok(None),
-                (None, Access::Read) => segment.fragments(order)?,
+                (None, Access::Read | Access::Pieces) => segment.fragments(order)?,
             };
             // Seeded: of several lists of range deletes in a run only the last counts.
             bug!("run_last_tombstone_list_counts", newest = 0);
@@ -223,7 +240,7 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
                 None if self.excluded() => return Ok(Probe::Absent),
                 None => return Ok(Probe::NeedsIo),
             },
-            Access::Read => match self.pin(i)? {
+            Access::Read | Access::Pieces => match self.pin(i)? {
                 Some(pin) => BlockRef::Pinned(pin),
                 None => return Ok(Probe::Absent),
             },
@@ -256,7 +273,17 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
     ) -> Result<Probe<'g>> {
         let stored = &block.bytes()[range.0..range.1];
         let (reference, values) = self.segment.referred(kind, stored)?;
+        let cache = self.index.slots.cache();
         let block = match self.access {
+            Access::Cached(_) if reference.is_in_pieces() => return Ok(Probe::NeedsIo),
+            Access::Pieces if reference.is_in_pieces() => {
+                let head = kind.joined().value_bytes_min();
+                let (values, cache) = (values.clone(), cache.clone());
+                let pieces = Pieces { values, reference, cache, head: head as u32 };
+                let block = BlockRef::Pieces(Box::new((block.pin(), pieces)));
+                let (kind, range) = (kind.joined(), (range.0, range.0 + head));
+                return Ok(Probe::Found(Found { seq, kind, block, range }));
+            }
             Access::Cached(guard) => {
                 let Some(index) = values.index_cached(guard) else { return Ok(Probe::NeedsIo) };
                 let block = values.value_block(reference, index)?;
@@ -265,8 +292,7 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
                 self.recorder.cached_block();
                 BlockRef::Epoch(view)
             }
-            Access::Read => {
-                let cache = self.index.slots.cache();
+            Access::Read | Access::Pieces => {
                 BlockRef::Pinned(values.load_value(reference, cache, Purpose::Get)?)
             }
         };

@@ -10,8 +10,10 @@ use std::path::Path;
 
 /// Bytes of a run file before its first segment.
 pub const HEADER_BYTES: usize = 64;
-/// The newest version of the format: values may be separated.
-pub const VERSION: u32 = 3;
+/// The newest version of the format: values may be in pieces.
+pub const VERSION: u32 = 4;
+/// The version of files with separated values of which none is in pieces.
+pub(super) const SEPARATED_VERSION: u32 = 3;
 /// The version of files whose segments may have dictionaries.
 pub(super) const DICTIONARY_VERSION: u32 = 2;
 /// The version of files without dictionaries, which earlier programs read too.
@@ -19,6 +21,33 @@ pub(super) const PLAIN_VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
 
 const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".run" };
+
+/// What a run file has that not every version of the format has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Features {
+    /// A segment has a dictionary.
+    pub dictionary: bool,
+    /// A segment has separated values.
+    pub separated: bool,
+    /// One of them may be in pieces.
+    pub pieces: bool,
+}
+
+impl Features {
+    /// The earliest version that has all of it.
+    pub fn version(self) -> u32 {
+        match self {
+            // Seeded: an earlier program takes references to pieces for damage.
+            Self { pieces: true, .. } if !bug!("run_pieces_have_no_version") => VERSION,
+            Self { separated: true, .. } => SEPARATED_VERSION,
+            // Seeded: an earlier program takes dictionaries for damage.
+            Self { dictionary: true, .. } if !bug!("run_dictionaries_have_no_version") => {
+                DICTIONARY_VERSION
+            }
+            _ => PLAIN_VERSION,
+        }
+    }
+}
 
 /// The name of the file with this id in the data directory.
 pub fn file_name(id: FileId) -> String {

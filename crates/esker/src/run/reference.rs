@@ -8,7 +8,9 @@
 //!    what it refers to ([`ValueUse`]), with the bytes: what is dead in a value segment follows from the
 //!    segments that are there, and no counter can drift (S20).
 //! 2. A value moves only in the compaction that writes its reference anew.
-//! 3. A data segment keeps the value segments that it refers to alive, so a reader that has the
+//! 3. A value that came in pieces has a value segment of its own, in whose blocks the pieces lie. So it can be
+//!    written and read without memory for all of it, and it never moves: it is alive or dead as a whole.
+//! 4. A data segment keeps the value segments that it refers to alive, so a reader that has the
 //!    one has the other (R22).
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_varint};
@@ -25,6 +27,9 @@ pub struct ValueRef {
     pub block: u32,
     /// Bytes of the value in its stored form.
     pub len: u32,
+    /// Bytes of each block but the last, if the value is in pieces: then `block` is 0, and all blocks are the
+    /// value. 0: it is one block.
+    pub piece: u32,
 }
 
 impl ValueRef {
@@ -38,6 +43,15 @@ impl ValueRef {
         put_varint(out, self.offset);
         put_varint(out, u64::from(self.block));
         put_varint(out, u64::from(self.len));
+        if self.piece > 0 {
+            put_varint(out, u64::from(self.piece));
+        }
+    }
+
+    /// Whether the value is in pieces.
+    #[inline]
+    pub fn is_in_pieces(&self) -> bool {
+        self.piece > 0
     }
 
     /// The reference in an entry of this kind.
@@ -46,10 +60,15 @@ impl ValueRef {
         let (file, offset) = (reader.varint()?, reader.varint()?);
         let block = reader.varint_max(u64::from(u32::MAX))? as u32;
         let len = reader.varint_max(limits::VALUE_BYTES_MAX + EXPIRY_BYTES as u64)? as u32;
+        let piece = if reader.is_empty() { None } else { Some(reader.varint_max(u64::from(len))?) };
         if !reader.is_empty() {
             return Err(DecodeError("a reference to a value has bytes behind it"));
         }
-        Ok(Self { file, offset, block, len })
+        if piece == Some(0) || piece.is_some() && block > 0 {
+            return Err(DecodeError("a value in pieces does not begin with a whole one"));
+        }
+        let piece = piece.unwrap_or(0) as u32;
+        Ok(Self { file, offset, block, len, piece })
     }
 
     /// The file and the offset of the value segment.
@@ -92,6 +111,11 @@ impl ValueUse {
     /// The value segment.
     pub fn place(&self) -> (FileId, u64) {
         (self.values.file, self.values.offset)
+    }
+
+    /// Whether it may be a value in pieces, which has a value segment of several blocks of its own.
+    pub(super) fn is_in_pieces(&self) -> bool {
+        self.entries == 1 && self.values.entries > 1 && self.bytes == self.values.raw_bytes
     }
 
     /// Its part of the bytes on disk: compression is spread evenly.

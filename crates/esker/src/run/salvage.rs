@@ -15,6 +15,7 @@ use super::file_name;
 use super::header::{HEADER_BYTES, check_header};
 use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_dictionary, read_place, read_u24};
 use super::meta::{SegmentKind, SegmentMeta};
+use super::reference::ValueRef;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, limits};
@@ -393,8 +394,22 @@ impl SegmentReader {
         }
     }
 
-    /// The value with this number, if this is a value segment and the value is whole.
-    pub fn value(&mut self, number: u32) -> Decoded<&[u8]> {
+    /// The stored value of a reference, if this is a value segment and the value is whole.
+    pub fn value(&mut self, reference: ValueRef) -> Decoded<Vec<u8>> {
+        let ValueRef { block, len, piece, .. } = reference;
+        let blocks = if piece > 0 { len.div_ceil(piece) } else { 1 };
+        let mut value = Vec::new();
+        for number in block..block.saturating_add(blocks) {
+            value.extend_from_slice(self.value_block(number)?);
+        }
+        match value.len() == len as usize {
+            true => Ok(value),
+            false => Err(DecodeError("a value is not the one that its key refers to")),
+        }
+    }
+
+    /// What the block with this number holds.
+    fn value_block(&mut self, number: u32) -> Decoded<&[u8]> {
         let place = self.places.get(number as usize).map(|(place, _)| *place);
         let place = place.ok_or(DecodeError("its value segment does not say where it is"))?;
         self.take(place.offset, u64::from(place.len))?;

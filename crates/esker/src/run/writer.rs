@@ -9,12 +9,14 @@ mod appending;
 mod large;
 mod limits;
 mod options;
+mod pieces;
 mod separation;
 
 use super::fetch::KnownValues;
-use super::header::{DICTIONARY_VERSION, HEADER_BYTES, PLAIN_VERSION, VERSION, file_name, header};
+use super::header::{Features, HEADER_BYTES, PLAIN_VERSION, file_name, header};
 use super::index::{IndexBuilder, Sections, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
+use super::reference::ValueUse;
 use super::stored::StoredBytes;
 use super::warm::{Warm, Written, WrittenValues};
 use crate::base::codec::hash_key;
@@ -30,6 +32,7 @@ use crate::sync::both;
 use appending::{Appending, Stored};
 use limits::{check_limits, out_of_order, separator};
 pub use options::WriterOptions;
+pub use pieces::Source;
 use separation::Separation;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -84,9 +87,7 @@ pub struct RunWriter {
     encoder: Encoder,
     /// What is written now is cold; with which dictionary.
     cold: Option<Option<Arc<Dictionary>>>,
-    /// Whether a segment has a dictionary, and whether one has separated values.
-    any_dictionary: bool,
-    any_separated: bool,
+    features: Features,
     index: IndexBuilder,
     open: Open,
     last_key: Vec<u8>,
@@ -122,8 +123,7 @@ impl RunWriter {
             raw: Vec::new(),
             encoder: Encoder::default(),
             cold: None,
-            any_dictionary: false,
-            any_separated: false,
+            features: Features::default(),
             index: IndexBuilder::default(),
             open: Open::default(),
             last_key: Vec::new(),
@@ -408,7 +408,8 @@ impl RunWriter {
             values: self.separation.take_uses(),
             checksum: 0,
         };
-        self.any_separated |= !meta.values.is_empty();
+        self.features.separated |= !meta.values.is_empty();
+        self.features.pieces |= meta.values.iter().any(ValueUse::is_in_pieces);
         self.end_segment(meta, &filter, &index, values)
     }
 
@@ -422,7 +423,7 @@ impl RunWriter {
         let cold = self.cold.as_ref().filter(|_| meta.kind == SegmentKind::Data);
         let used = cold.filter(|_| self.index.stored().zstd > 0);
         let dictionary = used.cloned().flatten();
-        self.any_dictionary |= dictionary.is_some();
+        self.features.dictionary |= dictionary.is_some();
         let sections = Sections { dictionary: dictionary.as_deref(), filter, index };
         let start = self.append_tail(&mut meta, &sections)?;
         let warm = self.warm.as_mut().filter(|_| meta.kind == SegmentKind::Data);
@@ -556,12 +557,7 @@ impl RunWriter {
     pub fn finish(&mut self) -> Result<Vec<Written>> {
         self.cut()?;
         self.flush_if(1)?;
-        let version = match (self.any_separated, self.any_dictionary) {
-            (true, _) => VERSION,
-            // Seeded: an earlier program takes dictionaries for damage.
-            (false, true) if !bug!("run_dictionaries_have_no_version") => DICTIONARY_VERSION,
-            _ => PLAIN_VERSION,
-        };
+        let version = self.features.version();
         if version != PLAIN_VERSION {
             let header = header(self.id, version);
             self.file.write_at(&header, 0).context("write", &self.path)?;

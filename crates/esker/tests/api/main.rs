@@ -40,6 +40,7 @@ mod shared_work;
 mod snapshots;
 mod space;
 mod statistics;
+mod streamed;
 mod temperature;
 mod tiers;
 mod transaction_conflicts;

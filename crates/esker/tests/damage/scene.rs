@@ -94,6 +94,17 @@ impl Writer {
         }
     }
 
+    /// Some values in pieces.
+    fn pieces(&mut self, db: &Db) {
+        for number in 0..3usize {
+            let value = self.make.value().repeat(1 + (3000 + number) / 30);
+            let key = format!("k{number}").into_bytes();
+            let keyspace = harness::keyspace(db, 0).unwrap();
+            keyspace.insert_reader(&key, value.as_slice()).unwrap();
+            self.contents.main.apply(&Op::Put(0, key, value));
+        }
+    }
+
     fn branch(&mut self, db: &Db, name: &str) {
         let branch = db.branch(name).unwrap();
         let mut model = self.contents.main.clone();
@@ -128,6 +139,7 @@ impl Writer {
         assert!(db.drop_branch("early").unwrap());
         self.contents.forks.remove("early");
         db.flush().unwrap();
+        self.pieces(db);
         self.branch(db, "late");
         self.batches(db, 5);
         self.snapshot(db, "now");

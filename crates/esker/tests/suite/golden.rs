@@ -13,8 +13,8 @@
 //!
 //! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots, and
 //! those of later versions are the same. `ESKER_WRITE_GOLDEN_BRANCHES` writes a new one.
-//! `golden/v3-tiers` has tiers, which came with version 3, `golden/v3-cold` dictionaries and
-//! `golden/v3-values` separated values.
+//! `golden/v3-tiers` has tiers, which came with version 3, `golden/v3-cold` dictionaries,
+//! `golden/v3-values` separated values, and `golden/v3-pieces` values in pieces.
 
 mod cold;
 mod cuts;

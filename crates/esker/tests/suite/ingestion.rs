@@ -49,6 +49,9 @@ fn ingest(db: &Db) -> esker::Result<()> {
     }
     ingestion.remove_range(&default, key(90)..key(200))?;
     ingestion.remove(&default, key(KEYS))?;
+    let in_pieces = b"in pieces ".repeat(500);
+    ingestion.insert_reader(&default, key(KEYS + 1), &in_pieces[..])?;
+    ingestion.insert_reader(&default, key(KEYS + 2), &in_pieces[..4000])?;
     let mut other = db.ingest()?;
     other.remove_range(&default, ..key(10))?;
     other.insert(&default, key(0), "ingested")?;

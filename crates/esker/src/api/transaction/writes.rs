@@ -105,7 +105,7 @@ impl Transaction {
 
     fn check_value(&self, value: &[u8], expires: bool) -> Result<()> {
         let time = if expires { crate::base::EXPIRY_BYTES } else { 0 };
-        self.open.handle.core.check_value_len((value.len() + time) as u64)
+        self.open.handle.core.settings.check_value_len((value.len() + time) as u64)
     }
 
     /// Checks a key that is about to be written, and locks it.
@@ -173,7 +173,7 @@ impl Transaction {
         change: impl FnOnce(&mut OwnWrites) -> Undo,
     ) -> Result<()> {
         self.check(keyspace)?;
-        let max = self.open.handle.core.batch_bytes_max();
+        let max = self.open.handle.core.settings.batch_bytes_max;
         let mut inner = self.inner.lock();
         let at = inner.space(keyspace)?;
         let others: u64 = inner.spaces.iter().map(|space| space.writes.bytes()).sum();

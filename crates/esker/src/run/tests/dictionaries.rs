@@ -31,6 +31,7 @@ const OPTIONS: WriterOptions = WriterOptions {
     collected_bytes: 4 << 10,
     values_codec: Codec::Raw,
     separate_from: u32::MAX,
+    piece_bytes: 1000,
 };
 
 fn trained(entries: &[Entry]) -> Arc<Dictionary> {

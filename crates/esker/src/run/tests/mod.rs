@@ -149,6 +149,7 @@ pub const TINY: WriterOptions = WriterOptions {
     collected_bytes: 4 << 10,
     values_codec: Codec::Raw,
     separate_from: u32::MAX,
+    piece_bytes: 100,
 };
 
 pub fn numbered(range: std::ops::Range<u32>) -> Vec<Entry> {
@@ -371,9 +372,9 @@ fn files_are_opened_late_and_checked() {
     let file = world.mem.file(&world.path(1));
     assert_eq!(file.reads.load(Relaxed), 0);
     assert_eq!(file.syncs.load(Relaxed), 1);
-    file.bytes.lock()[8] = 4;
+    file.bytes.lock()[8] = 5;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();
-    assert!(matches!(error, Error::UnknownFormat { found: 4, supported: 3, .. }), "{error}");
+    assert!(matches!(error, Error::UnknownFormat { found: 5, supported: 4, .. }), "{error}");
     file.bytes.lock()[8] = 1;
     file.bytes.lock()[40] ^= 1;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();

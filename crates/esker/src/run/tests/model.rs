@@ -186,6 +186,7 @@ fn rounds<O: KeyOrder>(name: &str, order: &O, count: usize) {
             collected_bytes: 1 << random.below(20),
             values_codec: Codec::Raw,
             separate_from: u32::MAX,
+            piece_bytes: 1000,
         };
         let entries = random_entries(&mut random, order, shape);
         let world = World::new(random.below(60_000));

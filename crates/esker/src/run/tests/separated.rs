@@ -3,8 +3,10 @@
 
 use super::*;
 use crate::base::SEQ_MAX;
-use crate::run::header::{PLAIN_VERSION, VERSION};
+use crate::run::header::{PLAIN_VERSION, SEPARATED_VERSION, VERSION};
+use crate::run::pieces::Pieces;
 use crate::run::reference::ValueRef;
+use crate::trace::Purpose;
 
 fn options(random: &mut Random) -> WriterOptions {
     WriterOptions {
@@ -15,6 +17,7 @@ fn options(random: &mut Random) -> WriterOptions {
         bits_per_key: 10,
         collected_bytes: 1 << random.below(14),
         separate_from: 20 + random.below(100) as u32,
+        piece_bytes: 16 + random.below(400) as u32,
     }
 }
 
@@ -49,8 +52,19 @@ fn finished(world: &World, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
 
 fn written(world: &World, id: u64, options: WriterOptions, all: &[Entry]) -> Vec<Arc<Segment>> {
     let mut writer = RunWriter::create(&world.fs, &world.dir, id, options).unwrap();
-    for (key, seq, kind, value) in all {
-        writer.add(&Bytewise, key, *seq, *kind, value).unwrap();
+    for (at, (key, seq, kind, value)) in all.iter().enumerate() {
+        // Some of those that have no other versions come in pieces.
+        let beside = [at.wrapping_sub(1), at + 1].map(|at| all.get(at).map(|entry| &entry.0));
+        if kind.separated().is_some()
+            && value.len().is_multiple_of(3)
+            && !beside.contains(&Some(key))
+        {
+            let mut source = value.as_slice();
+            let len = writer.add_from(&Bytewise, key, (*seq, *kind), &mut source).unwrap();
+            assert_eq!(len, value.len() as u64);
+        } else {
+            writer.add(&Bytewise, key, *seq, *kind, value).unwrap();
+        }
     }
     finished(world, &mut writer)
 }
@@ -124,7 +138,12 @@ fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references
         let values = |segments: &[Arc<Segment>]| -> Vec<Arc<Segment>> {
             segments.iter().flat_map(|segment| segment.values().to_vec()).collect()
         };
-        assert!(values(&after).iter().all(|values| values.meta().file == 2 || !moves(values)));
+        for segment in &after {
+            for (used, values) in segment.meta().values.iter().zip(segment.values()) {
+                let moved = values.meta().file == 2;
+                assert!(moved || !moves(values) || used.is_in_pieces());
+            }
+        }
         drop((cursor, before));
         for values in values(&after) {
             assert!(values.dead_bytes() == 0 || values.meta().file == 1, "round {round}");
@@ -166,7 +185,56 @@ fn only_files_with_separated_values_have_the_new_version() {
     let version = |id| world.mem.file(&world.path(id)).bytes.lock()[8];
     written(&world, 1, options, &[(b"a".to_vec(), 1, Kind::Put, vec![1; 49])]);
     written(&world, 2, options, &[(b"a".to_vec(), 1, Kind::Put, vec![1; 50])]);
-    assert_eq!((version(1), version(2)), (PLAIN_VERSION as u8, VERSION as u8));
+    let two =
+        [(b"a".to_vec(), 1, Kind::Put, vec![1; 50]), (b"b".to_vec(), 1, Kind::Put, vec![1; 50])];
+    written(&world, 3, options, &two);
+    let in_pieces = written(&world, 4, options, &[(b"a".to_vec(), 1, Kind::Put, vec![1; 102])]);
+    let versions = [1, 2, 3, 4].map(|id| u32::from(version(id)));
+    assert_eq!(versions, [PLAIN_VERSION, SEPARATED_VERSION, SEPARATED_VERSION, VERSION]);
+    // A file that only has a reference to them has it too.
+    let mut writer = RunWriter::create(&world.fs, &world.dir, 5, options).unwrap();
+    writer.know(&mut Some(KnownValues::of(&world.cache, in_pieces.iter(), |_| true)));
+    let run = Arc::new(Run::new(Role::Delta, in_pieces, Vec::new()));
+    let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
+    cursor.seek_to_first().unwrap();
+    writer.add(&Bytewise, cursor.key(), 1, cursor.kind(), cursor.value()).unwrap();
+    let after = finished(&world, &mut writer);
+    assert_eq!(after[0].meta().values[0].values.file, 4);
+    assert_eq!(u32::from(version(5)), VERSION);
+}
+
+#[test]
+fn a_reference_to_pieces_that_lies_is_corruption() {
+    let world = World::new(1 << 20);
+    let bytes: Vec<u8> = (0..=255).cycle().take(501).collect();
+    let first = written(&world, 1, TINY, &[(b"a".to_vec(), 5, Kind::Put, bytes.clone())]);
+    let place = first[0].values()[0].meta().clone();
+    assert_eq!((place.entries, place.raw_bytes), (6, 501));
+    let stored = |block, len, piece| {
+        let mut stored = Vec::new();
+        let reference = ValueRef { file: 1, offset: place.offset, block, len, piece };
+        reference.encode(Kind::Put, &[], &mut stored);
+        stored
+    };
+    for (len, piece) in [(501, 100), (500, 100), (501, 99), (501, 101), (501, 501), (502, 100)] {
+        let reference = ValueRef::decode(Kind::SeparatedPut, &stored(0, len, piece)).unwrap();
+        let (values, cache) = (first[0].values()[0].clone(), world.cache.clone());
+        let pieces = Pieces { values: values.clone(), reference, cache, head: 0 };
+        let read = pieces.reader().and_then(|mut reader| reader.bytes_at(0).map(<[u8]>::to_vec));
+        let joined = values.load_value(reference, &world.cache, Purpose::Get);
+        if (len, piece) == (501, 100) {
+            assert_eq!(read.unwrap(), bytes[..100]);
+            assert!(joined.unwrap().block().value(0) == bytes);
+        } else {
+            assert_eq!(read.unwrap_err().kind(), ErrorKind::Corruption, "{len} {piece}");
+            assert_eq!(joined.unwrap_err().kind(), ErrorKind::Corruption, "{len} {piece}");
+        }
+    }
+    let mut zero = stored(0, 501, 0);
+    zero.push(0);
+    for wrong in [stored(1, 501, 100), stored(0, 501, 502), zero] {
+        assert!(ValueRef::decode(Kind::SeparatedPut, &wrong).is_err());
+    }
 }
 
 #[test]
@@ -178,7 +246,7 @@ fn a_reference_that_lies_is_corruption() {
     let first = written(&world, 1, options, &all);
     let place = first[0].values()[0].meta().clone();
     let lie = |block, len| {
-        let reference = ValueRef { file: 1, offset: place.offset, block, len };
+        let reference = ValueRef { file: 1, offset: place.offset, block, len, piece: 0 };
         let mut stored = Vec::new();
         reference.encode(Kind::Put, &[], &mut stored);
         let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();

@@ -11,7 +11,7 @@
 
 use super::RunWriter;
 use super::appending::{Appending, Stored};
-use super::separation::{OpenValues, Separation, VALUE_SEGMENTS};
+use super::separation::{OpenValues, OwnValues, Separation, VALUE_SEGMENTS};
 use crate::base::{KeyOrder, Kind, Seq};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -21,7 +21,7 @@ use crate::run::reference::{ValueRef, ValueUse, ValuesMeta};
 use crate::run::warm::WrittenValues;
 
 /// About the bytes of a reference.
-const REFERENCE_BYTES: usize = 16;
+pub(super) const REFERENCE_BYTES: usize = 16;
 
 impl RunWriter {
     /// Adds an entry with a large value, or with a reference to one.
@@ -85,8 +85,8 @@ impl RunWriter {
         self.write_if_full()
     }
 
-    /// Appends a value to the value segment, which begins with the first one.
-    fn write_value(&mut self, value: &[u8]) -> Result<ValueRef> {
+    /// Appends a value, or a piece of one, to the value segment, which begins with the first one.
+    pub(super) fn write_value(&mut self, value: &[u8]) -> Result<ValueRef> {
         if self.separation.open.is_none() {
             self.begin_values();
         }
@@ -105,6 +105,7 @@ impl RunWriter {
             offset: open.offset,
             block: open.entries,
             len: value.len() as u32,
+            piece: 0,
         };
         open.entries += 1;
         open.raw_bytes += value.len() as u64;
@@ -125,34 +126,47 @@ impl RunWriter {
         self.separation.open = Some(open);
     }
 
+    /// Ends the value segment, if one is open.
+    pub(super) fn close_values(&mut self) -> Result<Option<OwnValues>> {
+        let Some(open) = self.separation.open.take() else { return Ok(None) };
+        let mut index = Vec::new();
+        open.index.finish(&mut index);
+        let mut meta = SegmentMeta::of_values(ValuesMeta {
+            file: self.id,
+            offset: open.offset,
+            len: 0,
+            tail_len: 0,
+            entries: u64::from(open.entries),
+            raw_bytes: open.raw_bytes,
+            checksum: 0,
+        });
+        let filter = Filter::default();
+        let sections = Sections { dictionary: None, filter: &filter, index: &index };
+        let start = self.append_tail(&mut meta, &sections)?;
+        let warm = self.separation.warm.as_mut();
+        let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
+        self.write_if_full()?;
+        Ok(Some((meta, index)))
+    }
+
+    /// Notes that the data segment refers to all of a value segment that was written for it, with so many
+    /// entries.
+    pub(super) fn use_own(&mut self, values: OwnValues, entries: u64) {
+        let used = ValueUse { values: values.0.as_values(), entries, bytes: values.0.raw_bytes };
+        self.separation.uses.insert(used.place(), used);
+        self.separation.own.push(values);
+    }
+
     /// Ends the value segment, and appends the blocks that waited for it.
     pub(super) fn end_values(&mut self) -> Result<WrittenValues> {
         self.separation.expects_values = self.separation.open.is_some();
-        let others = std::mem::take(&mut self.separation.others);
-        let mut values = WrittenValues { own: Vec::new(), others };
-        if let Some(open) = self.separation.open.take() {
-            let mut index = Vec::new();
-            open.index.finish(&mut index);
-            let mut meta = SegmentMeta::of_values(ValuesMeta {
-                file: self.id,
-                offset: open.offset,
-                len: 0,
-                tail_len: 0,
-                entries: u64::from(open.entries),
-                raw_bytes: open.raw_bytes,
-                checksum: 0,
-            });
-            let filter = Filter::default();
-            let sections = Sections { dictionary: None, filter: &filter, index: &index };
-            let start = self.append_tail(&mut meta, &sections)?;
-            let warm = self.separation.warm.as_mut();
-            let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
-            let (entries, bytes) = (meta.entries, meta.raw_bytes);
-            let used = ValueUse { values: meta.as_values(), entries, bytes };
-            self.separation.uses.insert(used.place(), used);
-            values.own.push((meta, index));
-            self.write_if_full()?;
+        if let Some(values) = self.close_values()? {
+            let entries = values.0.entries;
+            self.use_own(values, entries);
         }
+        let own = std::mem::take(&mut self.separation.own);
+        let others = std::mem::take(&mut self.separation.others);
+        let values = WrittenValues { own, others };
         if std::mem::take(&mut self.separation.holds_blocks) {
             self.align_segment(u64::from(self.options.segment_bytes));
             // Seeded: a segment is said to begin where the values before it do.

@@ -28,6 +28,8 @@ pub struct WriterOptions {
     pub values_codec: Codec,
     /// Values with so many bytes are separated from their keys.
     pub separate_from: u32,
+    /// Bytes of each piece of a value that comes in pieces.
+    pub piece_bytes: u32,
 }
 
 impl WriterOptions {
@@ -41,6 +43,7 @@ impl WriterOptions {
             collected_bytes: settings.collected_bytes,
             values_codec: settings.codec(true),
             separate_from: settings.separate_from,
+            piece_bytes: settings.value_piece_bytes(),
         }
     }
 
@@ -62,6 +65,7 @@ impl Default for WriterOptions {
             collected_bytes: COLLECTED_BYTES,
             values_codec: Codec::Raw,
             separate_from: u32::MAX,
+            piece_bytes: 256 << 10,
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::cache::BlockCache;
 use crate::error::Result;
 use crate::run::Segment;
 use crate::run::fetch::KnownValues;
-use crate::run::index::IndexBuilder;
+use crate::run::index::{Index, IndexBuilder};
+use crate::run::meta::SegmentMeta;
 use crate::run::reference::{ValueRef, ValueUse};
 use crate::run::warm::Warm;
 use std::collections::BTreeMap;
@@ -39,8 +40,13 @@ pub(super) struct Separation {
     pub(super) uses: BTreeMap<(FileId, u64), ValueUse>,
     /// Those of the value segments that were there before.
     pub(super) others: Vec<Arc<Segment>>,
+    /// The value segments that were written for the segment and have ended.
+    pub(super) own: Vec<OwnValues>,
     pub(super) warm: Option<Warm>,
 }
+
+/// A value segment that was written, with its index for the cache.
+pub(super) type OwnValues = (SegmentMeta, Option<Index>);
 
 /// A block that waits.
 #[derive(Debug)]

@@ -1,15 +1,17 @@
 //! A database with separated values, in two branches: compressed and not, some of them replaced, expiring, under
 //! operands, and beside values that are not separated. `golden/v3-values` is kept; `ESKER_WRITE_GOLDEN_VALUES`
-//! writes a new one.
+//! writes a new one. `golden/v3-pieces` also has values in pieces; `ESKER_WRITE_GOLDEN_PIECES` writes it.
 
 use super::{bytes_of, fields, keep, listed_sample, listing_of_all, options, target};
 use esker::{Append, Db, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-const NAME: &str = "v3-values";
+/// Databases that are kept, and the version of some run file in each.
+const KEPT: [(&str, &str); 2] = [("v3-values", "3"), ("v3-pieces", "4")];
 
 fn separating() -> Options {
     let mut options = options();
@@ -31,24 +33,27 @@ fn value(number: usize, round: u64) -> String {
 
 #[test]
 fn separated_values_are_read_without_changing_a_byte_and_saved_whole() {
-    let (temporary, path, expected) = listed_sample(NAME);
-    let before = bytes_of(&path);
-    let mut read_only = separating();
-    read_only.read_only = true;
-    let db = Db::open_with(&path, read_only).unwrap();
-    assert_eq!(listing_of_all(&db), expected);
-    assert!(db.verify().unwrap().problems.is_empty());
-    db.close().unwrap();
-    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
-    let to = temporary.path().join("new");
-    let salvaged = esker::repair::salvage(&path, &to, &separating()).unwrap();
-    assert!(salvaged.plan.is_whole(), "{salvaged}");
+    for (name, _) in KEPT {
+        let (temporary, path, expected) = listed_sample(name);
+        let before = bytes_of(&path);
+        let mut read_only = separating();
+        read_only.read_only = true;
+        let db = Db::open_with(&path, read_only).unwrap();
+        assert_eq!(listing_of_all(&db), expected);
+        assert!(db.verify().unwrap().problems.is_empty());
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+        let to = temporary.path().join("new");
+        let salvaged = esker::repair::salvage(&path, &to, &separating()).unwrap();
+        assert!(salvaged.plan.is_whole(), "{salvaged}");
+    }
 }
 
 #[test]
 fn separated_values_are_opened_for_writing_and_go_on() {
-    for from in [Some(64), Some(300), None] {
-        let (_temporary, path, expected) = listed_sample(NAME);
+    let ways = [Some(64), Some(300), None];
+    for ((name, _), from) in KEPT.into_iter().flat_map(|kept| ways.map(|from| (kept, from))) {
+        let (_temporary, path, expected) = listed_sample(name);
         let mut options = separating();
         options.separate_values_from = from;
         let db = Db::open_with(&path, options.clone()).unwrap();
@@ -62,8 +67,14 @@ fn separated_values_are_opened_for_writing_and_go_on() {
 }
 
 #[test]
-fn it_holds_what_it_should() {
-    let (_temporary, path, _) = listed_sample(NAME);
+fn they_hold_what_they_should() {
+    for (name, version) in KEPT {
+        holds_what_it_should(name, version);
+    }
+}
+
+fn holds_what_it_should(name: &str, version: &str) {
+    let (_temporary, path, _) = listed_sample(name);
     let fields = fields(&path);
     let any = |field: &str, value: &str| {
         fields.iter().any(|(_, name, content)| name.contains(field) && content.contains(value))
@@ -73,20 +84,31 @@ fn it_holds_what_it_should() {
         (".values[", " of "),
         (".special", "operands"),
         (".block[", "Lz4"),
-        ("header.format version", "3"),
+        ("header.format version", version),
         ("branch", "branch "),
     ] {
         assert!(any(field, value), "no {field:?} with {value:?}");
     }
-    assert!(!any("damaged", ""));
+    // A record may go on in the next file of the log.
+    let whole = |content: &String| content == "the payload is not whole in this file";
+    assert!(fields.iter().all(|(_, name, content)| !name.contains("damaged") || whole(content)));
     let bytes: usize = bytes_of(&path).values().map(Vec::len).sum();
     assert!(bytes < 200 << 10, "{bytes} bytes are too many to keep");
 }
 
-/// Writes the database anew, if the environment says where.
+/// Writes the databases anew, if the environment says where.
 #[test]
 fn write_golden_values() {
-    let Some(target) = target("ESKER_WRITE_GOLDEN_VALUES") else { return };
+    for (variable, in_pieces) in
+        [("ESKER_WRITE_GOLDEN_VALUES", false), ("ESKER_WRITE_GOLDEN_PIECES", true)]
+    {
+        if let Some(target) = target(variable) {
+            write(&target, in_pieces);
+        }
+    }
+}
+
+fn write(target: &Path, in_pieces: bool) {
     let temporary = tempfile::tempdir().unwrap();
     let live = temporary.path().join("db");
     let db = Db::open_with(&live, separating()).unwrap();
@@ -95,6 +117,12 @@ fn write_golden_values() {
     for number in 0..60 {
         db.insert(format!("key{number:03}"), value(number, 1)).unwrap();
         joined.insert(format!("key{number:03}"), value(number, 2)).unwrap();
+    }
+    // In pieces of 512 bytes.
+    for number in (0..60).filter(|number| in_pieces && number % 9 == 0 && number % 5 > 0) {
+        let large = value(number, 5).repeat(12);
+        db.insert_reader(format!("key{number:03}"), large.as_bytes()).unwrap();
+        joined.insert_reader(format!("large{number:03}"), large.as_bytes()).unwrap();
     }
     db.compact().unwrap();
     drop(db.branch("trial").unwrap());
@@ -107,8 +135,9 @@ fn write_golden_values() {
     }
     db.remove_range("key050".."key055").unwrap();
     db.flush().unwrap();
+    db.wait_until_idle().unwrap();
     db.insert("key003", "only in the log").unwrap();
     db.sync().unwrap();
-    keep(&live, &target, &listing_of_all(&db));
+    keep(&live, target, &listing_of_all(&db));
     db.close().unwrap();
 }
