@@ -32,6 +32,28 @@ fn put_get_del() {
 }
 
 #[test]
+fn a_file_is_a_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("db"), dir.path().join("image"));
+    let (db, source) = (text(&path), text(&file));
+    // Larger than an eighth of the memory.
+    let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number / 7) as u8).collect();
+    std::fs::write(&file, &bytes).unwrap();
+    let put = ["put", db, "image", "--file", source, "--memory", "16M", "--json"];
+    assert_eq!(json_of(&put), json!({ "bytes": 3_000_000 }));
+    assert!(run(["get", db, "image", "--raw"]).stdout == bytes);
+    std::fs::write(&file, "small").unwrap();
+    assert_eq!(succeed(["put", db, "note", "--file", source]), "");
+    assert_eq!(succeed(["get", db, "note", "--raw"]), "small");
+    assert_eq!(succeed(["put", db, "nothing", "--file", "-"]), "");
+    assert_eq!(succeed(["get", db, "nothing", "--raw"]), "");
+    fail(["put", db, "k", "--file", "/is/not/there"], 1, "/is/not/there");
+    fail(["put", db, "k", "v", "--file", source], 2, "cannot be used with");
+    fail(["put", db, "k"], 2, "required");
+    fail(["get", db, "k", "--raw"], 1, "key not found: k");
+}
+
+#[test]
 fn scan_with_bounds() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
