@@ -4,7 +4,8 @@
 //! `cargo bench -p esker --bench tree_shape -- --ratio 300 --data-mib 256 --load overwrite --rate 0`
 //! makes a database whose data are `ratio` flushes large, with partitions and run segments scaled
 //! along, brings it into a steady state, and prints one line of JSON. The rate is in writes per
-//! second; 0 is as fast as they go. `--space` is `Options::max_space_amplification`.
+//! second; 0 is as fast as they go. `--space` is `Options::max_space_amplification`. `by_tier` has what
+//! compactions of partitions wrote, and then what pushes out of each tier wrote, the lowest first.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a measurement")]
 #![allow(missing_docs)]
@@ -134,16 +135,38 @@ fn rewritten(db: &Db) -> u64 {
     written.flush + written.compaction
 }
 
-/// Counts the bytes that were written to give space back.
+/// Counts the bytes that compactions and pushes wrote.
 #[derive(Default)]
-struct ForSpace(AtomicU64);
+struct Rewritten {
+    /// To give space back.
+    for_space: AtomicU64,
+    /// Compactions of partitions, and pushes out of each tier.
+    by_tier: [AtomicU64; 8],
+    /// Bytes that these read.
+    read_by_tier: [AtomicU64; 8],
+}
 
-impl EventListener for ForSpace {
+impl EventListener for Rewritten {
     fn event(&self, event: &Event) {
-        if let EventKind::CompactionEnd { cause: "space", output_bytes, .. } = event.kind {
-            self.0.fetch_add(output_bytes, Ordering::Relaxed);
+        if let EventKind::CompactionEnd { cause, tier, input_bytes, output_bytes, .. } = event.kind
+        {
+            let tier = tier.min(7) as usize;
+            self.by_tier[tier].fetch_add(output_bytes, Ordering::Relaxed);
+            self.read_by_tier[tier].fetch_add(input_bytes, Ordering::Relaxed);
+            if cause == "space" {
+                self.for_space.fetch_add(output_bytes, Ordering::Relaxed);
+            }
         }
     }
+}
+
+/// What was counted, for each user byte.
+fn each(counts: &[AtomicU64; 8], of: impl Fn(u64) -> f64) -> String {
+    let end = counts.iter().rposition(|count| count.load(Ordering::Relaxed) > 0);
+    let shown = counts.iter().take(end.map_or(0, |end| end + 1));
+    let shown: Vec<_> =
+        shown.map(|count| format!("{:.2}", of(count.load(Ordering::Relaxed)))).collect();
+    format!("[{}]", shown.join(","))
 }
 
 struct Writer {
@@ -228,8 +251,8 @@ fn main() {
     options.segment_bytes = (flush_bytes / 8).clamp(4 << 10, 1 << 20) as u32;
     options.max_space_amplification = plan.space;
     options.small_space = Some(flush_bytes / 4);
-    let for_space = Arc::new(ForSpace::default());
-    options.on_event = Some(for_space.clone());
+    let counted = Arc::new(Rewritten::default());
+    options.on_event = Some(counted.clone());
     let db = Db::open_with(&dir, options).unwrap();
     let keys = plan.data_bytes / ENTRY_BYTES;
     let value = {
@@ -261,7 +284,9 @@ fn main() {
     (writer.rate, writer.written, writer.begun) = (plan.rate, 0, Instant::now());
     writer.bytes = 0;
     let (before, flushed) = (rewritten(&db), db.stats().written.flush);
-    for_space.0.store(0, Ordering::Relaxed);
+    for count in counted.by_tier.iter().chain(&counted.read_by_tier).chain([&counted.for_space]) {
+        count.store(0, Ordering::Relaxed);
+    }
     // Several rounds of the compactions of every partition, which are in step after the load.
     let count = 2 * keys;
     let every = (count / 2_000).max(1);
@@ -284,17 +309,17 @@ fn main() {
     }
     let took = writer.begun.elapsed();
     let (after, flushed) = (rewritten(&db), db.stats().written.flush - flushed);
-    let for_space = for_space.0.load(Ordering::Relaxed);
+    let for_space = counted.for_space.load(Ordering::Relaxed);
+    let of = |bytes: u64| bytes as f64 / writer.bytes as f64;
+    let (by_tier, read) = (each(&counted.by_tier, of), each(&counted.read_by_tier, of));
     db.wait_until_idle().unwrap();
     let quiet = rewritten(&db);
-    let user = writer.bytes;
     let stats = db.stats();
-    let of = |bytes: u64| bytes as f64 / user as f64;
     println!(
         "{{\"ratio\":{},\"load\":\"{:?}\",\"rate\":{},\"data_bytes\":{},\"flush_bytes\":{},\
          \"amplification\":{:.2},\"of_flushes\":{:.2},\"left\":{:.2},\"runs_mean\":{:.1},\"runs_max\":{},\
          \"space_mean\":{:.2},\"space_max\":{:.2},\"writes_per_second\":{:.0},\"longest_ms\":{:.1},\
-         \"partitions\":{},\"flushes\":{},\"for_space\":{:.2}}}",
+         \"partitions\":{},\"flushes\":{},\"for_space\":{:.2},\"by_tier\":{},\"read_by_tier\":{}}}",
         plan.ratio,
         plan.load,
         plan.rate,
@@ -312,5 +337,7 @@ fn main() {
         stats.trees.iter().map(|tree| tree.partitions).sum::<u64>(),
         stats.flushes,
         of(for_space),
+        by_tier,
+        read,
     );
 }

@@ -27,6 +27,7 @@
 //! (`cargo xtask simulate-pacing`, docs/pacing.md).
 
 mod controller;
+pub mod governor;
 mod line;
 pub mod relief;
 

@@ -370,6 +370,11 @@ impl Catalog {
         self.next_id = self.next_id.max(next);
     }
 
+    /// How many keyspaces there are, in all branches.
+    pub fn count(&self) -> u64 {
+        self.by_id.len() as u64
+    }
+
     /// The number that the next keyspace will have.
     pub fn next_id(&self) -> KeyspaceId {
         self.next_id

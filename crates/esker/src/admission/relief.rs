@@ -77,4 +77,20 @@ pub struct Way {
 
 /// The last result, and the state that it describes: refused writes change nothing.
 #[derive(Debug, Default)]
-pub struct LastHeld(pub Mutex<Option<(usize, usize, Arc<SpaceHeld>)>>);
+pub struct LastHeld(Mutex<Option<(Held, Arc<SpaceHeld>)>>);
+
+/// The address of a version, and how many snapshots there were.
+type Held = (usize, usize);
+
+impl LastHeld {
+    /// The last result if it is of this state and these snapshots, otherwise that of `find`.
+    pub fn of(&self, now: Held, find: impl FnOnce() -> SpaceHeld) -> Arc<SpaceHeld> {
+        let mut last = self.0.lock();
+        if let Some((_, held)) = last.as_ref().filter(|(of, _)| *of == now) {
+            return held.clone();
+        }
+        let held = Arc::new(find());
+        *last = Some((now, held.clone()));
+        held
+    }
+}

@@ -115,6 +115,11 @@ impl Calm {
         visible == self.seen.0 || bug!("compaction_tightens_beside_writes")
     }
 
+    /// Whether nothing was written since there was nothing left to do.
+    pub fn is_tight(&self, visible: Seq) -> bool {
+        self.tight && self.lasts(visible)
+    }
+
     /// Whether all that waits is taken, in trees with so many bytes below. Users have written
     /// `user_bytes` since the database was opened.
     pub fn grants_all(&mut self, user_bytes: u64, base_bytes: u64) -> bool {

@@ -1,5 +1,6 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
+use crate::admission::governor::described;
 use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Filter, KeyspaceId, Seq};
 use crate::catalog::KeyspaceState;
@@ -342,6 +343,9 @@ impl Core {
         if self.is_forked() {
             return Stats::default();
         }
+        // One lock at a time.
+        let totals = *self.totals.lock();
+        let keyspaces = self.catalog.lock().count();
         let sources = Sources {
             counters: &self.counters,
             waits: &self.waits,
@@ -356,8 +360,9 @@ impl Core {
             files: &self.files,
             pool: &self.pool,
             work: &self.work,
-            space: (self.space.lock().latest(), self.settings.space),
-            memory: self.settings.memory,
+            space: self.space.lock().latest(),
+            settings: &self.settings,
+            described: described(&totals, keyspaces),
             now: self.now(),
             slowest: &self.slowest,
         };

@@ -70,6 +70,8 @@ impl Core {
             return Calmness::Calm;
         }
         self.calm.lock().tightened(visible);
+        self.govern();
+        self.reserve.rest(|| self.state_now().active().bytes());
         wait(looks.wait(settings, now))
     }
 
@@ -130,10 +132,12 @@ impl Core {
         loop {
             let seen = self.work.done().epoch();
             if !sealed || flushes() != before {
-                return Ok(());
+                break;
             }
             self.wait_for_work(seen)?;
         }
+        self.reserve.rest(|| self.state_now().active().bytes());
+        Ok(())
     }
 }
 

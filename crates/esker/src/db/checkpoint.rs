@@ -13,20 +13,18 @@
 //!    before that leaves a directory that is not taken for a database; after an error it is
 //!    removed.
 
-use crate::base::{FileId, Seq};
-use crate::commit::{LogConfig, Pipeline};
+use crate::base::FileId;
 use crate::db::core::Core;
 use crate::directory::copies::{Slices, clear, clear_name, sync_new_name, take_over};
 use crate::directory::look::occupant;
-use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME};
 use crate::error::{Error, IoContext, Result};
 use crate::events::EventKind;
-use crate::fs::Fs;
 use crate::manifest::{Edit, Manifest, Version};
 use crate::options::LogKind;
-use crate::recovery::create::first_superblocks;
+use crate::recovery::create::{begin_log, first_superblocks};
 use crate::run::{HEADER_BYTES, RunFile};
-use crate::sync::{Latch, Point};
+use crate::sync::Point;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -128,15 +126,8 @@ impl Core {
         self.work.notify();
         self.work.done().notify();
         fs.sync_dir(&data).context("sync", &data)?;
-        begin_log(&self.fs, target, state.log_start.unwrap_or_default())?;
+        begin_log(&self.fs, target, (LogKind::Plain, None), state.log_start.unwrap_or_default())?;
         let manifest = Manifest::create(fs, target, 1, state)?;
         first_superblocks(fs, target, &manifest)
     }
-}
-
-/// An empty log that begins at the moment of the checkpoint (R11).
-fn begin_log(fs: &Arc<dyn Fs>, target: &Path, first: Seq) -> Result<()> {
-    let mut config = LogConfig::new(fs.clone(), target.join(LOG_DIRECTORY));
-    config.kind = LogKind::Plain;
-    Pipeline::create(config, first, Arc::new(Latch::new())).map(drop)
 }

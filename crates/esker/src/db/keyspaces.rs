@@ -122,7 +122,7 @@ impl Core {
         };
         let plain = wanted == Traits::default();
         if !plain {
-            set_traits_op(id, &wanted).encode(&mut payload);
+            wanted.set_op(id).encode(&mut payload);
         }
         let mut made = None;
         // No other thread can create a keyspace meanwhile: the catalog is locked.
@@ -182,7 +182,7 @@ impl Core {
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
         let mut payload = Vec::new();
-        set_traits_op(state.id, &traits).encode(&mut payload);
+        traits.set_op(state.id).encode(&mut payload);
         let check = |seq| {
             if state.dropped_before(seq) { Err(state.dropped_error()) } else { Ok(()) }
         };
@@ -243,8 +243,4 @@ impl Core {
         self.monitor.emit(EventKind::KeyspaceDropped { keyspace: name.to_owned() });
         Ok(true)
     }
-}
-
-fn set_traits_op(keyspace: crate::base::KeyspaceId, traits: &Traits) -> Op<'_> {
-    Op::SetTraits { keyspace, operator: &traits.operator, filter: &traits.filter, ttl: traits.ttl }
 }

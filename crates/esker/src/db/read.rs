@@ -108,8 +108,8 @@ impl Core {
     ) -> Result<Explanation> {
         self.check_open()?;
         let apart = self.counters.count_apart(Counter::Gets);
-        let at = keyspace.moment(at);
-        let asked = Asked { keyspace, key, at, lane: apart.lane(), leaves_pieces: true };
+        let (at, lane) = (keyspace.moment(at), apart.lane());
+        let asked = Asked { keyspace, key, at, lane, leaves_pieces: true };
         let mut recording = Recording::default();
         let found = self.get_recorded(asked, |_| (), &mut recording)?.is_some();
         let (time, steps) = recording.finish();

@@ -175,6 +175,7 @@ impl Core {
             Calmness::After(left) => Some(left),
             Calmness::Tight => None,
         };
+        self.govern();
         let rest = match self.rest_if_calm() {
             Resting::Now => return,
             Resting::After(left) => Some(left),
@@ -215,6 +216,7 @@ impl Core {
         if !due || !self.work.begin_flush() {
             return false;
         }
+        self.govern();
         self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest(false));
         let done = matches!(result, Ok(true));

@@ -9,6 +9,7 @@
 //! 3. A writer that fills a set, or the log after the set's start, seals the set; a worker flushes
 //!    it.
 
+use crate::admission::governor::{Taken, decide, described};
 use crate::admission::relief::Way;
 use crate::admission::{Admission, Debts, Pressure, Terms, would_block};
 use crate::base::{CustomOrder, Kind, SEQ_MAX, Seq};
@@ -531,6 +532,20 @@ impl Core {
         let (allowed, workers) = (policy::pace(fill), self.settings.workers);
         self.pacer.press(Pressure { allowed, full: fill >= 1.0, tiers, workers });
         self.update_pace();
+        self.govern();
+    }
+
+    /// Gives the cache what the other parts leave of the memory budget.
+    pub(super) fn govern(&self) {
+        let (state, totals) = (self.state_now(), *self.totals.lock());
+        let kept = self.transactions.kept_bytes() + self.state.retired.held(&state).memory;
+        let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
+        let described = described(&totals, self.catalog.lock().count());
+        let taken = Taken::of(&state, &self.cache, (kept, log, described));
+        let calm = self.calm.lock().is_tight(self.visible());
+        if let Some(bytes) = decide(&self.settings, taken, calm) {
+            self.cache.set_capacity(bytes);
+        }
     }
 
     /// Gives the pacer the present debts. Wakes waiting writers if they may go on.

@@ -20,8 +20,8 @@
 //! 4. Work that uses a part holds a [`Claim`] until it ends. While there are claims no part is
 //!    restored: otherwise a writer would take the space that a running flush was given. Afterwards
 //!    the parts are restored from the last to the first, as far as there is space.
-//! 5. It never shrinks while the database is open. Close cuts it to about the size with which an
-//!    open begins.
+//! 5. It shrinks when the memtables are empty and nobody writes ([`Reserve::rest`]), and otherwise never while the
+//!    database is open. Close cuts it to about the size with which an open begins.
 //! 6. A reserve file of an earlier life is only ever removed, never written to: another program may
 //!    have put another file in its place.
 //! 7. If creating the reserve fails for another reason than space, writes are not refused.
@@ -143,7 +143,13 @@ impl Reserve {
     fn base_share(&self, manifest: u64) -> u64 {
         let opening = OPEN_BYTES + manifest;
         self.opening.store(opening, Ordering::Release);
-        opening + self.unit.load(Ordering::Acquire) + FREEING_BYTES
+        self.share_of_base()
+    }
+
+    /// The same for the manifest of the last call.
+    fn share_of_base(&self) -> u64 {
+        let (opening, unit) = (&self.opening, &self.unit);
+        opening.load(Ordering::Acquire) + unit.load(Ordering::Acquire) + FREEING_BYTES
     }
 
     /// Ensures room for a flush of memtables with `memtable` bytes, and for another manifest of
@@ -168,6 +174,34 @@ impl Reserve {
             }
             grown
         })
+    }
+
+    /// Gives back the part of a flush that is only for fuller memtables than now, which hold `memtable()` bytes, if it is
+    /// much. A writer that looks later finds the small size and grows it; one that looked before has written at most
+    /// [`STEP_BYTES`] more than that.
+    pub fn rest(&self, memtable: impl Fn() -> u64) {
+        let needed = || self.share_of_base() + flush_share(memtable());
+        let before = self.target.load(Ordering::Acquire);
+        if before < 2 * needed() {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        if self.is_tight() || self.is_claimed() {
+            return;
+        }
+        self.target.store(needed(), Ordering::SeqCst);
+        // What was written before the small size was there counts.
+        let needed = needed();
+        // Seeded: what is written while the reserve shrinks has no room for its flush.
+        let needed = if bug!("directory_reserve_rests_beside_writes") { 0 } else { needed };
+        let bytes = self.target.fetch_max(needed, Ordering::SeqCst).max(needed);
+        if inner.ours
+            && inner.held > bytes
+            && let Err(error) = self.cut(&mut inner, bytes)
+        {
+            self.tell_failure("the reserve could not be released", &error);
+        }
+        self.events.emit(EventKind::ReserveChanged { before, bytes });
     }
 
     /// Ensures that a segment of `bytes` can be rewritten. If there is no room for that, the

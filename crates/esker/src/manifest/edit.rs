@@ -6,6 +6,7 @@ use crate::base::{FileId, KeyspaceId, Millis, Seq};
 use crate::manifest::fields::{put_key, read_key, read_list, read_name};
 use crate::manifest::{BranchRecord, Home};
 use crate::run::SegmentMeta;
+use crate::wal::ops::Op;
 
 /// A tree has at most this many tiers.
 pub const TIERS_MAX: usize = 4;
@@ -30,6 +31,13 @@ pub struct Traits {
     pub filter: String,
     /// The time to live of writes that do not set their own; 0: for ever.
     pub ttl: Millis,
+}
+
+impl Traits {
+    /// The operation that gives them to a keyspace.
+    pub fn set_op(&self, keyspace: KeyspaceId) -> Op<'_> {
+        Op::SetTraits { keyspace, operator: &self.operator, filter: &self.filter, ttl: self.ttl }
+    }
 }
 
 /// A run as the manifest knows it: run segments in key order, then segments of range tombstones.

@@ -26,6 +26,9 @@ pub struct Partition {
     pub deltas: Vec<Arc<Run>>,
 }
 
+/// What the places of a partition in rows and maps take.
+const PLACES_BYTES: usize = 256;
+
 impl Partition {
     /// Bytes of all deltas.
     pub fn delta_bytes(&self) -> u64 {
@@ -88,6 +91,15 @@ impl Partition {
         // Seeded: value segments are given back while keys refer to them.
         let all = if bug!("manifest_value_segments_not_counted") { 1 } else { usize::MAX };
         self.run_segments().flat_map(move |segment| segment.with_its_values().take(all))
+    }
+
+    /// About the memory that it takes without its segments: itself, its bounds and its runs, its place in a row, in
+    /// the store and in the queue of compactions.
+    pub fn described_bytes(&self) -> u64 {
+        let bounds = [&self.lower, &self.upper].into_iter().flatten().map(Vec::len).sum::<usize>();
+        let runs = self.deltas.len() + 1;
+        let runs = runs * (size_of::<Run>() + size_of::<Arc<Run>>() + 2 * size_of::<usize>());
+        (size_of::<Self>() + 2 * bounds + runs + PLACES_BYTES) as u64
     }
 
     /// Every segment of its runs.

@@ -35,17 +35,21 @@ pub struct Totals {
     /// Bytes of the pending runs of spans. A run segment counts once for each span that refers to
     /// it.
     pub pending_bytes: u64,
+    /// About the memory that describes all of it.
+    pub described_bytes: u64,
 }
 
 impl Totals {
     fn add(&mut self, tier: usize, partition: &Partition) {
         self.base_bytes += partition.base.bytes();
         *self.above(tier) += partition.delta_bytes();
+        self.described_bytes += partition.described_bytes();
     }
 
     fn remove(&mut self, tier: usize, partition: &Partition) {
         self.base_bytes -= partition.base.bytes();
         *self.above(tier) -= partition.delta_bytes();
+        self.described_bytes -= partition.described_bytes();
     }
 
     fn above(&mut self, tier: usize) -> &mut u64 {
@@ -135,6 +139,7 @@ impl Store {
             let count = self.segments.entry(segment.meta().place()).or_default();
             *count += 1;
             if *count == 1 {
+                self.totals.described_bytes += segment.described_bytes();
                 let new = || (0, segment.file().clone());
                 self.files.entry(segment.meta().file).or_insert_with(new).0 += 1;
             }
@@ -165,6 +170,7 @@ impl Store {
                 continue;
             }
             self.segments.remove(&key);
+            self.totals.described_bytes -= segment.described_bytes();
             dead.segments.push(segment.clone());
             if let Some((live, _)) = self.files.get_mut(&segment.meta().file) {
                 *live -= 1;

@@ -99,8 +99,10 @@ pub struct Settings {
     pub table_bytes: u64,
     /// Bytes of flushed memtables that are kept for open transactions.
     pub history_bytes: u64,
-    /// Bytes of cached blocks.
+    /// Bytes of cached blocks: their share of the split.
     pub cache_bytes: u64,
+    /// What they may have now.
+    pub cache_now: Arc<AtomicU64>,
     /// Bytes of the largest log file: two of them are in memory, mapped, while writes come in.
     pub log_file_bytes: u64,
     /// Largest value and batch.
@@ -153,6 +155,7 @@ impl Settings {
             .unwrap_or(memory / (8 * (SEALED_MAX + 1)))
             .clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX.max(options.memtable_bytes.unwrap_or(0)));
         let asked = options.memtable_bytes.is_some();
+        let separate_from = options.separate_values_from.unwrap_or(u32::MAX);
         let small_set_bytes =
             if asked { memtable_bytes } else { memtable_bytes.min(SMALL_SET_BYTES) };
         for (name, value, min, max) in [
@@ -165,12 +168,7 @@ impl Settings {
             ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
             ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
             ("log_file_bytes", u64::from(options.log_file_bytes), 16 << 10, 1 << 30),
-            (
-                "separate_values_from",
-                u64::from(options.separate_values_from.unwrap_or(u32::MAX)),
-                16,
-                u64::from(u32::MAX),
-            ),
+            ("separate_values_from", u64::from(separate_from), 16, u64::from(u32::MAX)),
         ] {
             if value < min || value > max {
                 return Err(Error::invalid(format!(
@@ -188,6 +186,7 @@ impl Settings {
             table_bytes: table_bytes(memtable_bytes, asked),
             history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 8 * 5,
+            cache_now: Arc::new(AtomicU64::new(memory / 8 * 5)),
             log_file_bytes: u64::from(options.log_file_bytes)
                 .min((memory / LOG_FILES).max(LOG_FILE_BYTES_MIN)),
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
@@ -202,7 +201,7 @@ impl Settings {
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
             compression: options.compression,
-            separate_from: options.separate_values_from.unwrap_or(u32::MAX),
+            separate_from,
             cold: Cold::new(options),
             durability: options.durability,
             sync_interval: options.sync_interval,
@@ -241,6 +240,16 @@ impl Settings {
     /// them.
     pub fn follow(&self, base_bytes: u64) {
         self.data.store(base_bytes, Ordering::Relaxed);
+    }
+
+    /// What the cache may have now, in bytes: its share of the split, or what others leave.
+    pub fn cache_capacity(&self) -> u64 {
+        self.cache_now.load(Ordering::Relaxed)
+    }
+
+    /// Notes what the cache may have.
+    pub fn set_cache_capacity(&self, bytes: u64) {
+        self.cache_now.store(bytes, Ordering::Relaxed);
     }
 
     /// Bytes that one flush takes.

@@ -4,6 +4,7 @@
 use super::file::RunFile;
 use super::index::{Index, Place, SharedIndex, Tail, has_damaged_dictionary};
 use super::meta::{SegmentKind, SegmentMeta};
+use super::reference::ValueUse;
 use super::stored::Storage;
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
@@ -31,6 +32,9 @@ thread_local! {
 /// Who asks whether a segment was used: the cache, and those that look at temperatures.
 const FOR_CACHE: u8 = 1;
 const FOR_LOOKS: u8 = 2;
+
+/// What the places of a segment in a run and in maps take, with a part of what its file takes.
+const PLACES_BYTES: usize = 256;
 
 /// A piece of a run: the unit of sharing.
 #[derive(Debug)]
@@ -113,6 +117,14 @@ impl Segment {
     /// The segment, and the value segments to which it refers.
     pub fn with_its_values(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
         std::iter::once(self).chain(self.values.iter())
+    }
+
+    /// About the memory that it takes without its index: itself, its keys, what it lists, its places in a run and in
+    /// the store, and a part of its file.
+    pub fn described_bytes(&self) -> u64 {
+        let keys = self.meta.min_key.len() + self.meta.max_key.len();
+        let values = self.values.len() * (size_of::<ValueUse>() + size_of::<Arc<Self>>());
+        (size_of::<Self>() + keys + values + PLACES_BYTES) as u64
     }
 
     /// The file that holds it.

@@ -13,7 +13,7 @@ use super::report::{
 use super::shapes::tree_shapes;
 use crate::admission::Pacer;
 use crate::base::{KeyspaceId, Millis};
-use crate::cache::BlockCache;
+use crate::cache::{BlockCache, CacheStats};
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
 use crate::compaction::policy::reclaimable_max;
@@ -21,7 +21,7 @@ use crate::compaction::queue::WorkQueue;
 use crate::compaction::space::SpaceUse;
 use crate::directory::files::Files;
 use crate::memtable::ChunkPool;
-use crate::options::settings::SpaceBound;
+use crate::options::settings::Settings;
 use crate::state::State;
 use crate::state::retired::Retired;
 use crate::state::snapshots::Snapshots;
@@ -52,10 +52,11 @@ pub struct Sources<'a> {
     pub files: &'a Files,
     pub pool: &'a ChunkPool,
     pub work: &'a WorkQueue,
-    /// What was last found about dead space, and how much is allowed.
-    pub space: (SpaceUse, SpaceBound),
-    /// The memory budget.
-    pub memory: u64,
+    /// What was last found about dead space.
+    pub space: SpaceUse,
+    pub settings: &'a Settings,
+    /// Bytes of memory that describe the trees.
+    pub described: u64,
     /// The time by which entries expire.
     pub now: Millis,
 }
@@ -120,19 +121,7 @@ impl Sources<'_> {
             pace: self.pace(),
             log: self.log(),
             uptime: self.pacer.uptime(),
-            memory: MemoryUse {
-                limit: self.memory,
-                memtables: self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>()
-                    + self.transactions.kept_bytes()
-                    + self.pool.bytes() as u64,
-                cache: cache.allocated,
-                indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
-                filters: cache.filter_bytes,
-                buffers: self.cache.buffers().used(),
-                buffers_max: self.cache.buffers().most(),
-                log: log_bytes.mapped,
-                held: held_memory,
-            },
+            memory: self.memory(&cache, log_bytes.mapped, held_memory),
             held: HeldUse { evicted: cache.allocated.saturating_sub(cache.bytes), ..held },
             snapshots: self.listed_snapshots(),
             branches: branches.map(|(name, data)| BranchUse { name, data }).collect(),
@@ -144,8 +133,25 @@ impl Sources<'_> {
         stats
     }
 
+    fn memory(&self, cache: &CacheStats, log: u64, held: u64) -> MemoryUse {
+        let sets = self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>();
+        MemoryUse {
+            limit: self.settings.memory,
+            memtables: sets + self.transactions.kept_bytes() + self.pool.bytes() as u64,
+            cache: cache.allocated,
+            indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
+            filters: cache.filter_bytes,
+            buffers: self.cache.buffers().used(),
+            buffers_max: self.cache.buffers().most(),
+            log,
+            held,
+            description: self.described,
+            cache_limit: self.settings.cache_capacity(),
+        }
+    }
+
     fn count_dead_space(&self, stats: &mut Stats) {
-        let (space, bound) = self.space;
+        let (space, bound) = (self.space, self.settings.space);
         stats.reclaimable_bytes = space.reclaimable;
         stats.reclaimable_bytes_max = reclaimable_max(space.live, bound, false);
         stats.unreclaimable_bytes = space.held;

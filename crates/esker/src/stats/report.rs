@@ -111,6 +111,10 @@ pub struct MemoryUse {
     pub log: u64,
     /// Flushed memtables that iterators and other readers still hold.
     pub held: u64,
+    /// What describes keyspaces, partitions, runs and run segments; about.
+    pub description: u64,
+    /// What blocks, indexes and filters may have: what the others leave. It is no part of the total.
+    pub cache_limit: u64,
 }
 
 impl MemoryUse {
@@ -126,7 +130,7 @@ impl MemoryUse {
     /// ```
     pub fn total(&self) -> u64 {
         let cached = self.cache + self.indexes + self.filters;
-        self.memtables + cached + self.buffers + self.log + self.held
+        self.memtables + cached + self.buffers + self.log + self.held + self.description
     }
 }
 

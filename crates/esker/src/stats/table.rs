@@ -252,6 +252,10 @@ macro_rules! metrics {
                 gauge bytes "esker_memory_limit_bytes" [] in "options/settings.rs" {
                     memory.limit [];
                 }
+                /// What blocks, indexes and filters may have of the memory budget: what the others leave.
+                gauge bytes "esker_cache_limit_bytes" [] in "admission/governor.rs" {
+                    memory.cache_limit [];
+                }
                 /// Memory in use, by owner.
                 gauge bytes "esker_memory_bytes" [owner] in "stats/gather.rs" {
                     /// Memtables that take writes or wait for their flush.
@@ -268,6 +272,8 @@ macro_rules! metrics {
                     memory.log ["log"];
                     /// Flushed memtables that iterators and other readers still hold.
                     memory.held ["held"];
+                    /// What describes keyspaces, partitions, runs and run segments; about.
+                    memory.description ["description"];
                 }
                 /// The most that the buffers of flushes and compactions took.
                 gauge bytes "esker_memory_buffers_max_bytes" [] in "budget/mod.rs" {

@@ -171,3 +171,66 @@ fn an_iterator_that_is_alone_keeps_its_blocks() {
     let stats = db.stats();
     assert_eq!((stats.pins_let_go, stats.held.pinned), (0, 0));
 }
+
+/// Fills a keyspace for each number.
+fn fill_keyspaces(db: &Db, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let keyspace = db.keyspace(&format!("keyspace{number:06}")).unwrap();
+        keyspace.insert("key", "value").unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+}
+
+#[test]
+fn the_cache_gives_way_to_what_describes_the_trees() {
+    let (place, memory) = (Place::new(), 4 * MIB);
+    let db = open(&place, memory);
+    let share = memory / 8 * 5;
+    let small = db.stats().memory;
+    assert!(small.description < MIB / 16 && small.cache_limit >= share, "{small:?}");
+    fill_keyspaces(&db, 0..1500);
+    let many = db.stats().memory;
+    assert!(many.description > 3 * MIB / 2, "{many:?}");
+    let left = memory - memory / 16 - memory / 8 - many.description;
+    assert!(many.cache_limit <= left + memory / 64 && many.cache_limit < share, "{many:?}");
+    for number in 0..1500 {
+        db.drop_keyspace(&format!("keyspace{number:06}")).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+    let gone = db.stats().memory;
+    assert!(gone.description < MIB / 8, "{gone:?}");
+}
+
+#[test]
+fn the_cache_grows_while_nobody_writes_and_gives_way_before_memtables_do() {
+    let (place, memory) = (Place::new(), 64 * MIB);
+    let db = open(&place, memory);
+    let share = memory / 8 * 5;
+    let quiet = |db: &Db| {
+        // A worker that has nothing to do gives it; how soon is a matter of the machine.
+        for _ in 0..10_000 {
+            db.wait_until_idle().unwrap();
+            if db.stats().memory.cache_limit > share + memory / 8 {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    };
+    let mut random = Rng::new(3);
+    assert!(quiet(&db), "{:?}", db.stats().memory);
+    let value = noise(&mut random, 1000);
+    let mut seen = db.stats().memory.cache_limit;
+    for n in 0..40_000 {
+        db.insert(key(n * 7_919 % 40_000), &value).unwrap();
+        let memory = db.stats().memory;
+        assert!(memory.cache_limit <= seen, "it grew while somebody wrote");
+        seen = memory.cache_limit;
+    }
+    assert!(seen <= share, "{seen} bytes for the cache under load");
+    // Puts the log to rest.
+    db.compact().unwrap();
+    assert!(quiet(&db), "{:?}", db.stats().memory);
+}

@@ -8,18 +8,22 @@ use esker_testkit::Rng;
 
 const MEMORY: u64 = 2 << 20;
 const ENTRY_BYTES: u64 = 116;
+const SEGMENT_BYTES: u64 = 64 << 10;
+/// About what describes a segment.
+const DESCRIBED_BYTES: u64 = 600;
 const READS: u64 = 4000;
 
 /// A database whose data are `ratio` times the memory budget, overwritten at random, perhaps settled, and
 /// reopened; and its number of keys.
 fn overwritten(place: &Place, ratio: u64, settled: bool) -> (Db, u64) {
     let mut options = Options::default();
-    options.memory = Some(MEMORY);
+    // Segments of 64 KiB stand for those of a MiB, which take a sixteenth to describe. So that comes on top.
+    options.memory = Some(MEMORY + ratio * MEMORY / SEGMENT_BYTES * DESCRIBED_BYTES);
     options.durability = Durability::Buffered;
     options.compression = Compression::None;
     options.workers = Some(1);
     options.partition_bytes = Some(512 << 10);
-    options.segment_bytes = 64 << 10;
+    options.segment_bytes = SEGMENT_BYTES as u32;
     let keys = ratio * MEMORY / ENTRY_BYTES;
     let db = Db::open_with(place.path(), options.clone()).unwrap();
     let mut rng = Rng::new(11);

@@ -12,13 +12,13 @@ use std::time::Duration;
 /// From here on values are separated.
 const FROM: usize = 256;
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     let mut options = small();
     options.separate_values_from = Some(FROM as u32);
     options
 }
 
-fn open(place: &Place) -> Db {
+pub(super) fn open(place: &Place) -> Db {
     Db::open_with(place.path(), options()).unwrap()
 }
 
@@ -44,7 +44,11 @@ fn check(db: &Db, numbers: std::ops::Range<usize>, round: impl Fn(usize) -> u64)
     for number in numbers.clone() {
         assert_eq!(db.get(key(number)).unwrap().unwrap(), expected(number), "{number}");
     }
-    let all: Vec<_> = numbers.map(|number| (key(number).into(), expected(number))).collect();
+    scans(db, numbers.map(|number| (key(number).into(), expected(number))).collect());
+}
+
+/// Checks scans in both directions, and that nothing is damaged.
+pub(super) fn scans(db: &Db, all: Vec<(Vec<u8>, Vec<u8>)>) {
     assert!(entries(db.iter().unwrap()) == all, "a scan forward");
     let mut back: Vec<_> = db.iter().unwrap().rev().map(Result::unwrap).collect();
     back.reverse();

@@ -1,7 +1,8 @@
 //! Values that are written and read in pieces.
 
+use super::separated::{open, options, scans};
 use super::{Place, entries, key, run_files, settled, shrinks, small};
-use esker::{Append, Db, Error, ErrorKind, KeyspaceOptions, Options, ValueReader};
+use esker::{Append, Db, Error, ErrorKind, KeyspaceOptions, ValueReader};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
 use esker_testkit::orders::Reverse;
@@ -11,16 +12,6 @@ use std::time::Duration;
 
 /// Bytes of a piece with these options: a quarter of a run segment.
 const PIECE: usize = 2 << 10;
-
-fn options() -> Options {
-    let mut options = small();
-    options.separate_values_from = Some(256);
-    options
-}
-
-fn open(place: &Place) -> Db {
-    Db::open_with(place.path(), options()).unwrap()
-}
 
 /// A value that says which it is, and does not compress.
 fn value(number: usize, round: u64) -> Vec<u8> {
@@ -106,12 +97,7 @@ fn check(db: &Db, numbers: std::ops::Range<usize>, round: impl Fn(usize) -> u64)
         assert_eq!(with, Some(true), "{number}");
         assert!(db.contains_key(key(number)).unwrap());
     }
-    let all: Vec<_> = numbers.map(|number| (key(number).into(), expected(number))).collect();
-    assert!(entries(db.iter().unwrap()) == all, "a scan forward");
-    let mut back: Vec<_> = db.iter().unwrap().rev().map(Result::unwrap).collect();
-    back.reverse();
-    assert!(back == all, "a scan backward");
-    assert_eq!(db.verify().unwrap().problems.len(), 0);
+    scans(db, numbers.map(|number| (key(number).into(), expected(number))).collect());
 }
 
 #[test]

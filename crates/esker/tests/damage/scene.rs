@@ -13,6 +13,7 @@ use esker_testkit::{CrashFs, Rng};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The times of the first life, of the second, and of the judgement; some of what was written to
 /// live for a while has expired by then.
@@ -69,11 +70,17 @@ pub fn options(disk: &CrashFs) -> Options {
 }
 
 fn options_at(disk: &CrashFs, now: u64) -> Options {
-    let mut options = super::options(disk);
-    options.separate_values_from = Some(40);
-    let clock = HandClock::default();
+    let clock = Arc::new(HandClock::default());
     clock.set(now);
-    options.clock = Arc::new(clock);
+    options_with(disk, clock)
+}
+
+fn options_with(disk: &CrashFs, clock: Arc<HandClock>) -> Options {
+    let mut options = super::options(disk);
+    options.cold_after = Some(Duration::from_millis(20));
+    options.small_cold = true;
+    options.separate_values_from = Some(40);
+    options.clock = clock;
     // What is synced when is part of the scene.
     options.sync_interval = None;
     options
@@ -153,9 +160,18 @@ pub fn build(seed: u64, class: Durability, end: End) -> Scene {
     let contents = Contents { main: Model::new(), forks: BTreeMap::new() };
     let mut writer = Writer { make: Generator::new(seed, 60), class, contents };
     writer.contents.tick(TIMES[0]);
-    let db = Db::open_with(PATH, options_at(&disk, TIMES[0])).unwrap();
+    let clock = Arc::new(HandClock::default());
+    clock.set(TIMES[0]);
+    let db = Db::open_with(PATH, options_with(&disk, clock.clone())).unwrap();
     writer.first_life(&db);
     db.wait_until_idle().unwrap();
+    // What nobody reads turns cold, with dictionaries.
+    for step in 1..=4 {
+        clock.set(TIMES[0] + 15 * step);
+        writer.contents.tick(TIMES[0] + 15 * step);
+        db.wait_until_idle().unwrap();
+    }
+    assert!(db.stats().bytes_cooled > 0, "nothing turned cold");
     db.close().unwrap();
     let older = all_files(&disk);
     writer.contents.tick(TIMES[1]);

@@ -150,6 +150,39 @@ fn a_new_size_and_a_failure_are_events() {
 }
 
 #[test]
+fn the_reserve_rests_as_small_as_the_memtables_allow() {
+    let fs = MemFs::new();
+    let events = Arc::new(EventBus::new(true));
+    let reserve = Reserve::find(&(fs.clone() as Arc<dyn Fs>), &directory(), &events);
+    reserve.begin(4096, 0);
+    let small = bytes(&fs);
+    assert!(reserve.cover(MAX, MAX, 4096));
+    let large = bytes(&fs);
+    // What is needed half of is left.
+    reserve.rest(|| MAX / 2);
+    assert_eq!(bytes(&fs), large);
+    // Somebody uses it.
+    let claim = reserve.claim();
+    reserve.rest(|| 0);
+    assert_eq!(bytes(&fs), large);
+    drop(claim);
+    // Somebody writes while it shrinks.
+    let written = std::cell::Cell::new(0);
+    reserve.rest(|| written.replace(MAX / 8));
+    let middle = bytes(&fs);
+    assert!(middle < large && middle > small + MAX / 8, "{middle}");
+    let mut taken = Vec::new();
+    events.take(&mut taken, true);
+    let last = taken.pop().map(|event| event.kind);
+    assert_eq!(last, Some(EventKind::ReserveChanged { before: large, bytes: middle }));
+    assert!(reserve.cover(MAX, MAX, 4096));
+    assert_eq!(bytes(&fs), large, "it grows again");
+    reserve.rest(|| 0);
+    assert_eq!(bytes(&fs), small);
+    assert!(!reserve.is_tight());
+}
+
+#[test]
 fn no_room_for_a_longer_segment_is_an_event_once() {
     let fs = MemFs::new();
     let events = Arc::new(EventBus::new(true));

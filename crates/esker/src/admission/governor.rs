@@ -1,0 +1,95 @@
+//! The governor: what nobody else takes of the memory budget is the block cache's.
+//!
+//! The split of the budget (`options/settings.rs`) gives each part what it takes at most. Most parts take less most
+//! of the time: no transaction keeps flushed memtables, nobody writes, the tree is small. And one has no bound of its
+//! own: what describes the tree grows with the data. So the capacity of the cache is what the others leave.
+//!
+//! 1. Memory is taken from the cache before another part uses it: two sets of memtables are always left out, so the
+//!    next set has its memory when it begins, and from the first one that waits for its flush on the cache has no more
+//!    than its share. One flush and one compaction always have their buffers.
+//! 2. The cache gets memory back only while nobody writes. Otherwise each flush would evict blocks that are read again
+//!    after it.
+//! 3. The cache keeps its share of the split whatever others take, but for descriptions: these cannot wait for a share
+//!    of their own, while everything else that takes more than its share ends soon.
+//! 4. Small changes are not made: each costs a walk over the shards.
+
+use crate::cache::BlockCache;
+use crate::manifest::Totals;
+use crate::options::settings::Settings;
+use crate::state::State;
+
+/// The part of the budget that one set of memtables takes, as a divisor.
+const SET: u64 = 32;
+/// The buffers of all flushes and compactions: what compactions read ahead, and as much again for the rest.
+const BUFFERS: u64 = 8;
+/// What always is for descriptions, and for what is counted nowhere; and what they have in the split.
+const DESCRIBED: u64 = 32;
+const DESCRIBED_SHARE: u64 = 16;
+/// The least for the cache: without indexes and blocks every read is several.
+const CACHE_LEAST: u64 = 16;
+/// Changes of less than this part of the budget are not made.
+const STEP: u64 = 128;
+/// About what a keyspace takes beside its tree: its state, its names, and its places in maps.
+const KEYSPACE_BYTES: u64 = 640;
+
+/// What other parts than the cache take of the budget, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Whether memtables wait for their flush.
+    pub sealed: bool,
+    /// Flushed memtables that transactions or readers keep.
+    pub kept: u64,
+    /// Log files that are mapped.
+    pub log: u64,
+    /// Buffers of flushes, compactions and ingestions.
+    pub buffers: u64,
+    /// What describes keyspaces and trees.
+    pub described: u64,
+}
+
+impl Taken {
+    /// What is taken now: `kept` bytes of flushed memtables, a log of which so much is mapped, and what describes
+    /// the trees.
+    pub fn of(state: &State, cache: &BlockCache, (kept, log, described): (u64, u64, u64)) -> Self {
+        let (sealed, buffers) = (state.memtable_sets.len() > 1, cache.buffers().used());
+        Self { sealed, kept, log, buffers, described }
+    }
+}
+
+/// About how many bytes describe so many keyspaces and their trees.
+pub fn described(totals: &Totals, keyspaces: u64) -> u64 {
+    totals.described_bytes + keyspaces * KEYSPACE_BYTES
+}
+
+/// What is left for the cache of a budget, of which it has `share` in the split.
+pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
+    // Seeded: what describes the tree is in nobody's account.
+    let described = if bug!("governor_descriptions_not_counted") { 0 } else { taken.described };
+    let others = memory / SET * 2
+        + taken.kept
+        + taken.log
+        + taken.buffers.max(memory / BUFFERS)
+        + described.max(memory / DESCRIBED);
+    let share = share.saturating_sub(described.saturating_sub(memory / DESCRIBED_SHARE));
+    let left = if taken.sealed { 0 } else { memory.saturating_sub(others) };
+    left.max(share).max(memory / CACHE_LEAST)
+}
+
+/// The new capacity of the cache, if it changes; `calm`: whether nobody writes. The settings keep it.
+pub fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
+    let memory = settings.memory;
+    let (wanted, now) =
+        (left_for_cache(memory, settings.cache_bytes, taken), settings.cache_capacity());
+    // Seeded: the cache keeps what others need.
+    let shrinks = wanted < now && !bug!("governor_never_takes_back");
+    // Seeded: the cache grows while memtables are filled.
+    let grows = wanted > now && (calm || bug!("governor_grows_under_writes"));
+    if wanted.abs_diff(now) < memory / STEP || !(shrinks || grows) {
+        return None;
+    }
+    settings.set_cache_capacity(wanted);
+    Some(wanted)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! What the cache gets, for all that others may take.
+
+use super::*;
+use crate::options::Options;
+
+const MIB: u64 = 1 << 20;
+
+fn taken(memory: u64, sealed: bool, parts: [u64; 3]) -> Taken {
+    let [kept, buffers, described] = parts.map(|part| memory / 100 * part);
+    Taken { sealed, kept, log: memory / 100, buffers, described }
+}
+
+fn left(memory: u64, taken: Taken) -> u64 {
+    left_for_cache(memory, memory / 8 * 5, taken)
+}
+
+#[test]
+fn what_keeps_to_its_share_leaves_the_sum_within_the_budget() {
+    for memory in [16 * MIB, 64 * MIB, 1024 * MIB, 65_536 * MIB] {
+        for sealed in [false, true] {
+            for percent in 0..27 {
+                let parts = [percent % 3 * 2, percent / 3 % 3 * 4, percent / 9 * 20];
+                let taken = taken(memory, sealed, parts);
+                let cache = left(memory, taken);
+                let memtables = if sealed { memory / 8 } else { memory / 16 };
+                let kept = taken.kept + taken.log;
+                let others = memtables + kept + taken.buffers + taken.described;
+                assert!(cache + others <= memory, "{memory} {taken:?}: {cache}");
+                assert!(cache >= memory / 16);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_quiet_database_reads_with_more_than_a_busy_one() {
+    let memory = 1024 * MIB;
+    let quiet = left(memory, Taken::default());
+    assert!(quiet >= memory / 100 * 78, "{quiet}");
+    assert_eq!(left(memory, taken(memory, true, [6, 12, 3])), memory / 8 * 5);
+    // What ends soon takes nothing of its share.
+    assert_eq!(left(memory, taken(memory, true, [40, 40, 0])), memory / 8 * 5);
+    // Descriptions have no bound: the cache gives way to them, down to its least.
+    let described = left(memory, taken(memory, false, [0, 0, 40]));
+    assert!(described < memory / 100 * 42 && described > memory / 100 * 28, "{described}");
+    assert_eq!(left(memory, taken(memory, false, [0, 0, 90])), memory / 16);
+}
+
+#[test]
+fn the_cache_gives_way_at_once_and_grows_when_nobody_writes() {
+    let memory = 1024 * MIB;
+    let mut options = Options::default();
+    options.memory = Some(memory);
+    let settings = Settings::new(&options).unwrap();
+    let decide = |taken, calm| decide(&settings, taken, calm);
+    assert_eq!(settings.cache_capacity(), memory / 8 * 5);
+    assert_eq!(decide(Taken::default(), false), None);
+    let grown = decide(Taken::default(), true).unwrap();
+    assert_eq!((grown, settings.cache_capacity()), (left(memory, Taken::default()), grown));
+    assert_eq!(decide(Taken::default(), true), None);
+    // A little is not worth it.
+    let little = Taken { described: memory / 32 + memory / 200, ..Taken::default() };
+    assert_eq!(decide(little, true), None);
+    let busy = Taken { sealed: true, ..Taken::default() };
+    let shrunk = decide(busy, false).unwrap();
+    assert_eq!(shrunk, memory / 8 * 5);
+    assert_eq!(decide(Taken::default(), false), None);
+    assert_eq!(decide(Taken::default(), true), Some(grown));
+}
