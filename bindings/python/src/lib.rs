@@ -10,6 +10,7 @@
 //! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
 //! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `ingestion`, `txn` | the classes |
 //! | `walk`, `iter`, `raw`, `arrow` | scanning |
+//! | `pieces` | values that are written and read in pieces |
 //! | `admin` | statistics, properties, repair, removal |
 
 mod admin;
@@ -24,6 +25,7 @@ mod iter;
 mod keyspace;
 mod options;
 mod order;
+mod pieces;
 mod raw;
 mod shared;
 mod snapshot;
@@ -50,6 +52,8 @@ mod _esker {
     use crate::iter::Iterator;
     #[pymodule_export]
     use crate::keyspace::{KeyspaceBase, PrefixedDB};
+    #[pymodule_export]
+    use crate::pieces::ValueSource;
     #[pymodule_export]
     use crate::raw::RawIterator;
     #[pymodule_export]

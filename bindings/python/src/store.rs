@@ -7,6 +7,7 @@ use crate::errors::{Failure, Result};
 use crate::ingestion::Ingestion;
 use crate::iter::{Iterator, Wish, range};
 use crate::options::{durability_from, ttl_from};
+use crate::pieces;
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::snapshot::Snapshot;
@@ -188,6 +189,25 @@ impl Store {
         self.space.with_key(key, |key| {
             self.write(py, sync, |batch| batch.insert_with_ttl(keyspace, key, value, ttl))
         })
+    }
+
+    /// Puts what is left in ``file``, a binary file, under ``key`` and returns how many bytes that is. The value may
+    /// have up to 1 GiB and is read in pieces, so that it needs little memory. It survives power loss when this
+    /// returns.
+    #[pyo3(signature = (key, file, /))]
+    fn put_from(&self, py: Python<'_>, key: Input<'_, '_>, file: &Bound<'_, PyAny>) -> Result<u64> {
+        pieces::put_from(py, &self.space, key.as_bytes(), file)
+    }
+
+    /// A ``ValueReader`` of the value under ``key``, or ``None``. It reads a value that ``put_from`` has written in
+    /// pieces.
+    #[pyo3(signature = (key, /))]
+    fn open_value<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, '_>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        pieces::open_value(py, &self.space, key.as_bytes())
     }
 
     /// Puts ``value`` under ``key`` if that needs no wait for its turn, for memory or for space on

@@ -79,6 +79,7 @@ from ._esker import (
     WriteBatch,
 )
 from ._mapping import Keyspace
+from ._values import ValueReader
 
 # What is still open is closed while Python still works: comparators may be Python functions.
 _atexit.register(_close_all)
@@ -140,6 +141,7 @@ __all__ = [
     "UnfinishedError",
     "UnknownFormatError",
     "UserCodeError",
+    "ValueReader",
     "ValueTooLargeError",
     "WouldBlockError",
     "WriteBatch",

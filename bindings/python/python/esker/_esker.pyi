@@ -3,9 +3,11 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, final, overload
 
+from _typeshed import SupportsRead
 from typing_extensions import Buffer, CapsuleType, disjoint_base
 
 from ._mapping import Keyspace
+from ._values import ValueReader
 
 __all__ = [
     "ArrowScan",
@@ -22,6 +24,7 @@ __all__ = [
     "Transaction",
     "TransactionIterator",
     "WriteBatch",
+    "_ValueSource",
     "__version__",
     "_close_all",
     "_forked",
@@ -63,6 +66,8 @@ class Store:
     def put(
         self, key: Buffer, value: Buffer, *, sync: bool | None = False, ttl: float | None = None
     ) -> None: ...
+    def put_from(self, key: Buffer, file: SupportsRead[bytes], /) -> int: ...
+    def open_value(self, key: Buffer, /) -> ValueReader | None: ...
     def try_put(self, key: Buffer, value: Buffer) -> None: ...
     def try_delete(self, key: Buffer) -> None: ...
     def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None: ...
@@ -526,6 +531,13 @@ class Ingestion:
         _traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class _ValueSource:
+    def read(self, size: int) -> bytes: ...
+    def seek(self, offset: int, whence: int) -> int: ...
+    def close(self) -> None: ...
+    def __len__(self) -> int: ...
 
 @final
 class Transaction:
