@@ -64,7 +64,7 @@ pub fn described(totals: &Totals, keyspaces: u64) -> u64 {
 /// What is left for the cache of a budget, of which it has `share` in the split.
 pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
     // Seeded: what describes the tree is in nobody's account.
-    let described = if bug!("governor_descriptions_not_counted") { 0 } else { taken.described };
+    let described = if bug!("admission_descriptions_not_counted") { 0 } else { taken.described };
     let others = memory / SET * 2
         + taken.kept
         + taken.log
@@ -81,9 +81,9 @@ pub fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
     let (wanted, now) =
         (left_for_cache(memory, settings.cache_bytes, taken), settings.cache_capacity());
     // Seeded: the cache keeps what others need.
-    let shrinks = wanted < now && !bug!("governor_never_takes_back");
+    let shrinks = wanted < now && !bug!("admission_cache_never_shrinks");
     // Seeded: the cache grows while memtables are filled.
-    let grows = wanted > now && (calm || bug!("governor_grows_under_writes"));
+    let grows = wanted > now && (calm || bug!("admission_cache_grows_under_writes"));
     if wanted.abs_diff(now) < memory / STEP || !(shrinks || grows) {
         return None;
     }
