@@ -135,3 +135,6 @@ impl State {
         self.memtable_sets[1..].iter().map(|set| set.bytes()).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;
