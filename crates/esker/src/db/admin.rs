@@ -1,6 +1,5 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
-use crate::admission::governor::described;
 use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Filter, KeyspaceId, Seq};
 use crate::catalog::KeyspaceState;
@@ -343,9 +342,7 @@ impl Core {
         if self.is_forked() {
             return Stats::default();
         }
-        // One lock at a time.
-        let totals = *self.totals.lock();
-        let keyspaces = self.catalog.lock().count();
+        let (space, described) = (self.space.lock().latest(), self.described_bytes());
         let sources = Sources {
             counters: &self.counters,
             waits: &self.waits,
@@ -360,9 +357,9 @@ impl Core {
             files: &self.files,
             pool: &self.pool,
             work: &self.work,
-            space: self.space.lock().latest(),
+            space,
             settings: &self.settings,
-            described: described(&totals, keyspaces),
+            described,
             now: self.now(),
             slowest: &self.slowest,
         };

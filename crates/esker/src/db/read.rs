@@ -35,9 +35,6 @@ use crate::trace::{Explanation, Outcome, Recorder, Recording, StepSource, Unwatc
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A keyspace, a key, and a registered snapshot's moment.
-type Place<'a> = (&'a Arc<KeyspaceState>, &'a [u8], Option<Moment>);
-
 impl Core {
     /// Looks a key up and hands its value to `take`, which must be the engine's own code and end
     /// soon (rule 5). `at`: a registered snapshot's moment.
@@ -56,7 +53,7 @@ impl Core {
     #[inline]
     pub fn get_as<R>(
         self: &Arc<Self>,
-        (keyspace, key, at): Place<'_>,
+        (keyspace, key, at): (&Arc<KeyspaceState>, &[u8], Option<Moment>),
         in_place: bool,
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
@@ -75,7 +72,7 @@ impl Core {
     #[inline(never)]
     fn get_apart<R>(
         self: &Arc<Self>,
-        (keyspace, key, at): Place<'_>,
+        (keyspace, key, at): (&Arc<KeyspaceState>, &[u8], Option<Moment>),
         leaves_pieces: bool,
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {

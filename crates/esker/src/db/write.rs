@@ -535,13 +535,18 @@ impl Core {
         self.govern();
     }
 
+    /// About the memory that describes keyspaces and trees. It takes one lock at a time.
+    pub(super) fn described_bytes(&self) -> u64 {
+        let totals = *self.totals.lock();
+        described(&totals, self.catalog.lock().count())
+    }
+
     /// Gives the cache what the other parts leave of the memory budget.
     pub(super) fn govern(&self) {
-        let (state, totals) = (self.state_now(), *self.totals.lock());
+        let state = self.state_now();
         let kept = self.transactions.kept_bytes() + self.state.retired.held(&state).memory;
         let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
-        let described = described(&totals, self.catalog.lock().count());
-        let taken = Taken::of(&state, &self.cache, (kept, log, described));
+        let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes()));
         let calm = self.calm.lock().is_tight(self.visible());
         if let Some(bytes) = decide(&self.settings, taken, calm) {
             self.cache.set_capacity(bytes);

@@ -124,6 +124,13 @@ pub(super) struct Reading<'c> {
     pub readahead: bool,
 }
 
+impl Reading<'_> {
+    /// What they are read for.
+    fn purpose(&self) -> Purpose {
+        if self.through_cache { Purpose::Scan } else { Purpose::Compaction }
+    }
+}
+
 impl Fetched {
     /// The cursor goes to another entry.
     pub(super) fn reset(&mut self, separated: bool) {

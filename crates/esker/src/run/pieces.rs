@@ -4,7 +4,6 @@
 //! the cache: a value of a gigabyte takes no more memory than a piece, and evicts nothing. What has to have all
 //! of it (a plain get, an iterator, a merge operator, a compaction filter) gets it in one block that is in no cache.
 
-use super::fetch::Reading;
 use super::index::{Index, SharedIndex};
 use super::reference::ValueRef;
 use super::segment::Segment;
@@ -132,12 +131,5 @@ impl PiecesReader {
             .held
             .as_ref()
             .map_or(&[], |(_, pin, (start, end))| &pin.bytes()[start + skip..*end]))
-    }
-}
-
-impl Reading<'_> {
-    /// What a cursor reads for.
-    pub(super) fn purpose(&self) -> Purpose {
-        if self.through_cache { Purpose::Scan } else { Purpose::Compaction }
     }
 }

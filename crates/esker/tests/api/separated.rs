@@ -5,6 +5,7 @@ use esker::{Append, CompactionFilter, Db, Decision, ErrorKind, KeyspaceOptions, 
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
 use esker_testkit::orders::Reverse;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -329,6 +330,19 @@ fn what_is_dead_comes_back_while_values_are_overwritten() {
     assert_eq!(db.iter().unwrap().count(), KEYS as usize);
 }
 
+/// Flips a bit where run files hold these bytes, once in each file; returns in how many.
+pub(super) fn flip(place: &Place, wanted: &[u8]) -> usize {
+    let flip_in = |path: PathBuf| {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(wanted.len()).position(|window| window == wanted)?;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        Some(())
+    };
+    let files = std::fs::read_dir(place.path().join("data")).unwrap();
+    files.filter_map(|file| flip_in(file.unwrap().path())).count()
+}
+
 #[test]
 fn a_damaged_value_is_refused_and_named_and_a_repair_saves_the_others() {
     let place = Place::new();
@@ -338,21 +352,7 @@ fn a_damaged_value_is_refused_and_named_and_a_repair_saves_the_others() {
     }
     db.compact().unwrap();
     drop(db);
-    // The middle of the values of one file: the first file that holds such a value.
-    let wanted = value(17, 1, 2000);
-    let files = std::fs::read_dir(place.path().join("data")).unwrap();
-    let mut damaged = 0;
-    for file in files {
-        let path = file.unwrap().path();
-        let mut bytes = std::fs::read(&path).unwrap();
-        let found = bytes.windows(64).position(|window| window == &wanted[1000..1064]);
-        if let Some(at) = found {
-            bytes[at] ^= 1;
-            std::fs::write(&path, bytes).unwrap();
-            damaged += 1;
-        }
-    }
-    assert_eq!(damaged, 1);
+    assert_eq!(flip(&place, &value(17, 1, 2000)[1000..1064]), 1);
     let db = open(&place);
     let error = db.get(key(17)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);

@@ -1,6 +1,6 @@
 //! Values that are written and read in pieces.
 
-use super::separated::{open, options, scans};
+use super::separated::{flip, open, options, scans};
 use super::{Place, entries, key, run_files, settled, shrinks, small};
 use esker::{Append, Db, Error, ErrorKind, KeyspaceOptions, ValueReader};
 use esker_testkit::Rng;
@@ -404,18 +404,7 @@ fn a_damaged_piece_is_refused_and_named_and_a_repair_saves_the_others() {
     db.insert_reader("large", &large[..]).unwrap();
     fill(&db, 0..22, 1);
     drop(db);
-    let wanted = &value(10, 1)[17 * PIECE + 1000..][..64];
-    let mut damaged = 0;
-    for file in std::fs::read_dir(place.path().join("data")).unwrap() {
-        let path = file.unwrap().path();
-        let mut bytes = std::fs::read(&path).unwrap();
-        if let Some(at) = bytes.windows(64).position(|window| window == wanted) {
-            bytes[at] ^= 1;
-            std::fs::write(&path, bytes).unwrap();
-            damaged += 1;
-        }
-    }
-    assert_eq!(damaged, 1);
+    assert_eq!(flip(&place, &value(10, 1)[17 * PIECE + 1000..][..64]), 1);
     let db = open(&place);
     assert_eq!(db.get(key(10)).unwrap_err().kind(), ErrorKind::Corruption);
     let mut reader = db.get_reader(key(10)).unwrap().unwrap();

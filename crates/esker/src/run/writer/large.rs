@@ -77,10 +77,21 @@ impl RunWriter {
         // A segment that has begun since holds its blocks only if it expected values.
         self.separation.holds_blocks = true;
         let reference = self.write_value(value)?;
+        self.put_reference::<O>(key, (seq, separated), (reference, kind, value), fresh)
+    }
+
+    /// Adds an entry with a reference to its value, of this kind and of which `stored` is at least the expiry.
+    pub(super) fn put_reference<O: KeyOrder>(
+        &mut self,
+        key: &[u8],
+        version: (Seq, Kind),
+        (reference, kind, stored): (ValueRef, Kind, &[u8]),
+        fresh: bool,
+    ) -> Result<()> {
         let mut entry = std::mem::take(&mut self.separation.reference);
         entry.clear();
-        reference.encode(kind, value, &mut entry);
-        self.put::<O>(key, (seq, separated), (&entry, value.len()), fresh);
+        reference.encode(kind, stored, &mut entry);
+        self.put::<O>(key, version, (&entry, reference.len as usize), fresh);
         self.separation.reference = entry;
         self.write_if_full()
     }
@@ -157,13 +168,19 @@ impl RunWriter {
         self.separation.own.push(values);
     }
 
-    /// Ends the value segment, and appends the blocks that waited for it.
-    pub(super) fn end_values(&mut self) -> Result<WrittenValues> {
-        self.separation.expects_values = self.separation.open.is_some();
+    /// Ends the value segment, if one is open, to all of which the data segment refers.
+    pub(super) fn end_open_values(&mut self) -> Result<()> {
         if let Some(values) = self.close_values()? {
             let entries = values.0.entries;
             self.use_own(values, entries);
         }
+        Ok(())
+    }
+
+    /// Ends the value segment, and appends the blocks that waited for it.
+    pub(super) fn end_values(&mut self) -> Result<WrittenValues> {
+        self.separation.expects_values = self.separation.open.is_some();
+        self.end_open_values()?;
         let own = std::mem::take(&mut self.separation.own);
         let others = std::mem::take(&mut self.separation.others);
         let values = WrittenValues { own, others };

@@ -72,10 +72,7 @@ impl RunWriter {
         if has_begun {
             self.cut()?;
         }
-        if let Some(values) = self.close_values()? {
-            let entries = values.0.entries;
-            self.use_own(values, entries);
-        }
+        self.end_open_values()?;
         // The blocks of a segment that has begun wait from now on.
         self.separation.holds_blocks = true;
         // What is this large does not go into the cache.
@@ -97,12 +94,7 @@ impl RunWriter {
         self.make_place::<O>(key, REFERENCE_BYTES, fresh)?;
         self.separation.holds_blocks = true;
         self.use_own(values, 1);
-        let mut entry = std::mem::take(&mut self.separation.reference);
-        entry.clear();
-        reference.encode(kind, &head, &mut entry);
-        self.put::<O>(key, (seq, separated), (&entry, reference.len as usize), fresh);
-        self.separation.reference = entry;
-        self.write_if_full()?;
+        self.put_reference::<O>(key, (seq, separated), (reference, kind, &head), fresh)?;
         Ok(u64::from(reference.len))
     }
 
