@@ -128,7 +128,7 @@ pub struct Reach {
 
 impl Recovered {
     /// Compares the log that was read from `log_start` on with the end up to which it was known to
-    /// be durable. The log files before `log_start` may have been released.
+    /// be durable. The log files that end before `log_start` may have been released.
     ///
     /// # Errors
     /// [`Error::Corruption`] if the log ends earlier, or if another log file holds that end.
@@ -136,10 +136,7 @@ impl Recovered {
         // Seeded: an older log, or one that lost its synced end, passes for what there is.
         bug!("wal_reach_not_checked", return Ok(()));
         let Reach { position, nonce } = known;
-        if position <= log_start {
-            return Ok(());
-        }
-        if self.end < position {
+        if position > log_start && self.end < position {
             let detail = format!(
                 "the log ends at position {}, but it was durable up to {position}: its end is \
                  damaged, or these are older files of it",
@@ -147,11 +144,19 @@ impl Recovered {
             );
             return Err(damage_at(&self.chain, dir, self.end, detail));
         }
-        let holder = self.chain.at(position - 1);
-        if nonce != 0 && holder.is_none_or(|log_file| log_file.header.nonce != nonce) {
+        // Also where nothing is read from before `log_start`: the log of another database may cover it.
+        // Seeded: another database's log passes for that of one that was closed.
+        let held = position > log_start || !bug!("wal_holder_checked_only_where_it_is_read");
+        let Some(last) = position.checked_sub(1).filter(|_| held && nonce != 0) else {
+            return Ok(());
+        };
+        let is_another = |log_file: &ChainFile| log_file.header.nonce != nonce;
+        // A log file before the first of the chain was released.
+        let released = self.chain.log_files.first().is_some_and(|it| it.header.start > last);
+        if !released && self.chain.at(last).is_none_or(is_another) {
             let detail =
                 format!("position {position} lies in another log file than it was durable in");
-            return Err(damage_at(&self.chain, dir, position - 1, detail));
+            return Err(damage_at(&self.chain, dir, last, detail));
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! A synced log that is cut off at any byte, also where a record ends: what followed such a place
-//! leaves no trace (C4).
+//! leaves no trace (C4). And a log of another database in the place of one of which nothing is read.
 
 use super::{PATH, files, options, read, replace};
 use esker::{Db, Durability, ErrorKind};
@@ -79,4 +79,38 @@ fn a_log_that_is_cut_off_at_any_byte_says_what_may_be_lost() {
         }
     }
     assert!(refused >= lost && lost > 500, "{refused} refused, {lost} lost");
+}
+
+/// A database with `count` synced records of one length, closed or killed, and its only log file.
+fn filled(count: u8, byte: u8, close: bool) -> (CrashFs, PathBuf) {
+    let disk = CrashFs::new();
+    let mut options = options(&disk);
+    options.durability = Durability::Disk;
+    let db = Db::open_with(PATH, options).unwrap();
+    for number in 0..count {
+        db.insert(key(number), [byte; 20]).unwrap();
+    }
+    let killed = disk.kill_clone();
+    db.close().unwrap();
+    let disk = if close { disk } else { killed };
+    let mut logs = files(&disk, Path::new(PATH));
+    logs.retain(|(path, _)| path.extension().is_some_and(|extension| extension == "log"));
+    assert_eq!(logs.len(), 1);
+    (disk, logs.remove(0).0)
+}
+
+#[test]
+fn the_log_of_another_database_is_noticed_even_if_nothing_of_it_was_to_be_read() {
+    let (disk, path) = filled(RECORDS, 1, true);
+    // Its records end where those of the closed one do, and there are more of them.
+    let (other, from) = filled(RECORDS + 3, 2, false);
+    replace(&disk, &path, &read(&other, &from));
+    for read_only in [true, false] {
+        let mut options = options(&disk);
+        options.read_only = read_only;
+        let error = Db::open_with(PATH, options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.to_string().contains("another log file"), "{error}");
+    }
+    assert!(!esker::repair::plan(PATH, &options(&disk)).unwrap().is_whole());
 }

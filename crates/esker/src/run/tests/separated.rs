@@ -112,6 +112,58 @@ fn check(world: &World, segments: &[Arc<Segment>], all: &[Entry]) {
     }
 }
 
+/// Whatever bit of its tail is flipped, and if all of it is gone, the values of a value segment are found.
+#[test]
+fn a_value_segment_without_its_index_still_gives_its_values() {
+    let world = World::new(1 << 20);
+    let mut random = Random::seeded("values without an index");
+    let piece_bytes = 100;
+    let options = WriterOptions { separate_from: 40, piece_bytes, ..options(&mut random) };
+    let mut writer = RunWriter::create(&world.fs, &world.dir, 1, options).unwrap();
+    // Those in pieces have segments of their own, with several blocks each.
+    let values: Vec<_> = (0..30).map(|n| random.bytes(40 + 37 * (n as usize % 11))).collect();
+    for (number, value) in values.iter().enumerate() {
+        let key = format!("key{number:05}").into_bytes();
+        match number % 3 {
+            0 => drop(writer.add_from(&Bytewise, &key, (5, Kind::Put), &mut value.as_slice())),
+            _ => writer.add(&Bytewise, &key, 5, Kind::Put, value).unwrap(),
+        }
+    }
+    let segments = finished(&world, &mut writer);
+    let saved = |meta: &SegmentMeta| -> Vec<Vec<u8>> {
+        let file = Arc::new(DamagedFile::open(&*world.fs, &world.dir, 1).unwrap());
+        let mut reader = file.blocks(meta);
+        let mut found = Vec::new();
+        for (len, piece) in values.iter().flat_map(|v| [(v.len(), 0), (v.len(), piece_bytes)]) {
+            for block in 0..values.len() as u32 {
+                let reference =
+                    ValueRef { file: 1, offset: meta.offset, block, len: len as u32, piece };
+                found.extend(reader.value(reference));
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    };
+    let bytes = world.mem.file(&world.path(1));
+    let whole = bytes.bytes.lock().clone();
+    let mut all = 0;
+    for meta in segments.iter().flat_map(|segment| segment.values()).map(|values| values.meta()) {
+        let expected = saved(meta);
+        all += expected.len();
+        let tail = meta.tail_offset() as usize..meta.end() as usize;
+        for at in tail.clone() {
+            bytes.bytes.lock()[at] ^= 1 << (at % 8);
+            assert!(saved(meta) == expected, "byte {at} of {tail:?}");
+            bytes.bytes.lock().clone_from(&whole);
+        }
+        bytes.bytes.lock()[tail].fill(0);
+        assert!(saved(meta) == expected, "all of it");
+        bytes.bytes.lock().clone_from(&whole);
+    }
+    assert!(all >= values.len(), "{all} values");
+}
+
 #[test]
 fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references() {
     let mut random = Random::seeded("separated");
