@@ -46,7 +46,7 @@ const TAKEN: usize = 4;
 /// Looks between two flushes that find something, besides two for each partition.
 const LOOKS: u64 = 64;
 /// There are looks once for so many partitions and change of the tree, unless the database is quiet.
-const PARTS_PER_CHANGE: u64 = 1024;
+const PARTS_PER_CHANGE: u64 = 128;
 
 /// Bytes of run files, by what compactions could do about them; estimates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -206,9 +206,8 @@ impl Core {
         let unsettled = |segment: &Arc<Segment>| self.is_unsettled(segment);
         let (alone, time) = (self.snapshots.list().is_empty(), self.earliest_time());
         let gains = |p: &Partition| is_smaller_compacted(p, alone, time, unsettled);
-        let version = self.state_now().version.clone();
-        let chosen = choose_partitions(&version, bounds, owner, keyspace.is_some(), gains)?;
-        drop(version);
+        let named = keyspace.is_some();
+        let chosen = choose_partitions(&self.state_now().version, bounds, owner, named, gains)?;
         self.work.rewrite_whole(chosen.whole);
         self.force_and_wait(&chosen.keys)?;
         // Seeded: a partition that was split meanwhile is compacted by half.
@@ -249,14 +248,15 @@ impl Core {
         owner: &impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
         old: &impl Fn(&Partition) -> bool,
     ) -> Result<()> {
-        loop {
+        for round in 0.. {
             let keys = choose_spans(&self.state_now().version, tier, bounds, owner, old);
-            // One may have been split meanwhile, so they are looked for until there is none.
-            match keys.is_empty() {
-                true => return Ok(()),
+            // One may have been split meanwhile. Writers may flush what has lost its positions for ever.
+            match keys.is_empty() || tier == 0 && round > COMPACT_TRIES {
+                true => break,
                 false => self.force_and_wait(&keys)?,
             }
         }
+        Ok(())
     }
 
     /// Closes the database for all handles: ends the threads, flushes, marks the end of the log.

@@ -544,7 +544,7 @@ impl Core {
     /// Gives the cache what the other parts leave of the memory budget.
     pub(super) fn govern(&self) {
         let state = self.state_now();
-        let kept = self.transactions.kept_bytes() + self.state.retired.held(&state).memory;
+        let kept = self.transactions.kept_bytes() + self.state.retired.held_memory(&state);
         let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
         let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes()));
         let calm = self.calm.lock().is_tight(self.visible());

@@ -77,6 +77,16 @@ impl Retired {
         held
     }
 
+    /// Bytes of memtables that the old states hold and `present` does not. It looks at no partition, so it
+    /// takes the same time however large the trees are.
+    pub fn held_memory(&self, present: &State) -> u64 {
+        let states = self.states.lock();
+        let mut seen = Seen::default();
+        seen.memory(present);
+        let old = states.iter().filter(|old| !std::ptr::eq(&*old.state, present));
+        old.map(|old| seen.memory(&old.state)).sum()
+    }
+
     /// Whether some of the old states may be released soon. If not, the files of all that were released
     /// are known as garbage.
     pub fn is_passing(&self) -> bool {
@@ -126,11 +136,15 @@ impl Seen {
         self.0.insert(Arc::as_ptr(part) as *const () as usize)
     }
 
+    /// Bytes of memtables that were not counted before.
+    fn memory(&mut self, state: &State) -> u64 {
+        let sets = state.memtable_sets.iter().filter(|set| self.is_new(set));
+        sets.map(|set| set.bytes()).sum()
+    }
+
     /// Bytes of memtables and of runs that were not counted before.
     fn count(&mut self, state: &State) -> (u64, u64) {
-        let sets = state.memtable_sets.iter().filter(|set| self.is_new(set));
-        let memory = sets.map(|set| set.bytes()).sum();
-        let mut data = 0;
+        let (memory, mut data) = (self.memory(state), 0);
         if !self.is_new(&state.version) {
             return (memory, data);
         }
@@ -154,3 +168,6 @@ impl Seen {
         (memory, data)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,36 +81,57 @@ fn a_log_that_is_cut_off_at_any_byte_says_what_may_be_lost() {
     assert!(refused >= lost && lost > 500, "{refused} refused, {lost} lost");
 }
 
-/// A database with `count` synced records of one length, closed or killed, and its only log file.
-fn filled(count: u8, byte: u8, close: bool) -> (CrashFs, PathBuf) {
+/// A database with `count` records of one length behind `large` long ones, closed or killed, and its log
+/// files.
+fn filled(count: u8, byte: u8, large: u8, close: bool) -> (CrashFs, Vec<PathBuf>) {
     let disk = CrashFs::new();
     let mut options = options(&disk);
-    options.durability = Durability::Disk;
+    // A log that is not synced before the database is closed is known from the close alone.
+    options.durability = if large > 0 { Durability::Process } else { Durability::Disk };
+    (options.log_file_bytes, options.sync_interval) = (4 << 20, None);
     let db = Db::open_with(PATH, options).unwrap();
+    for number in 0..large {
+        db.insert([number], vec![byte; 10_000]).unwrap();
+    }
     for number in 0..count {
         db.insert(key(number), [byte; 20]).unwrap();
     }
     let killed = disk.kill_clone();
     db.close().unwrap();
     let disk = if close { disk } else { killed };
-    let mut logs = files(&disk, Path::new(PATH));
-    logs.retain(|(path, _)| path.extension().is_some_and(|extension| extension == "log"));
-    assert_eq!(logs.len(), 1);
-    (disk, logs.remove(0).0)
+    let logs = files(&disk, Path::new(PATH)).into_iter().map(|(path, _)| path);
+    let logs = logs.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+    let logs = logs.collect();
+    (disk, logs)
 }
 
 #[test]
 fn the_log_of_another_database_is_noticed_even_if_nothing_of_it_was_to_be_read() {
-    let (disk, path) = filled(RECORDS, 1, true);
-    // Its records end where those of the closed one do, and there are more of them.
-    let (other, from) = filled(RECORDS + 3, 2, false);
-    replace(&disk, &path, &read(&other, &from));
-    for read_only in [true, false] {
-        let mut options = options(&disk);
-        options.read_only = read_only;
-        let error = Db::open_with(PATH, options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Corruption);
-        assert!(error.to_string().contains("another log file"), "{error}");
+    // A large log file is replaced by a small one when the database is closed.
+    for large in [0, 200] {
+        let (disk, paths) = filled(RECORDS, 1, large, true);
+        // Its records end where those of the closed one do, and there are more of them.
+        let (other, from) = filled(RECORDS + 3, 2, large, false);
+        let mut refused = 0;
+        for (path, from) in paths.iter().flat_map(|path| from.iter().map(move |from| (path, from)))
+        {
+            let disk = disk.kill_clone();
+            replace(&disk, path, &read(&other, from));
+            for read_only in [true, false] {
+                let mut options = options(&disk);
+                options.read_only = read_only;
+                match Db::open_with(PATH, options) {
+                    Ok(db) => assert!(db.iter().unwrap().all(|entry| entry.unwrap().1[0] == 1)),
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Corruption);
+                        assert!(
+                            !esker::repair::plan(PATH, &self::options(&disk)).unwrap().is_whole()
+                        );
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        assert!(refused >= 2, "{refused} refused, of {} and {} files", paths.len(), from.len());
     }
-    assert!(!esker::repair::plan(PATH, &options(&disk)).unwrap().is_whole());
 }
