@@ -109,7 +109,7 @@ fn damage_anywhere_is_an_error_or_does_not_matter() {
     let files: Vec<_> =
         tree(&whole).into_iter().filter(|(_, bytes, _)| !bytes.is_empty()).collect();
     // fjall takes a damaged journal for one that ends there.
-    let damage = Damage { rounds: 90, cuts: true, logs: ".jnl" };
+    let damage = Damage { rounds: 90, cuts: true, logs: ".jnl", spared: |_, _| false };
     damage_is_an_error_or_does_not_matter(FJALL, &whole, &files, &content, &mut random, damage);
 }
 

@@ -155,6 +155,22 @@ fn what_only_its_program_understands_is_refused() {
     refused(ROCKSDB, &ordered, "comparator");
 }
 
+/// Whether a byte of a log is the type of a record, behind its checksum and length. RocksDB 10.4 never ends
+/// reading a log in which a type is that of a recycled log.
+fn is_a_type(log: &[u8], at: usize) -> bool {
+    const BLOCK: usize = 32 << 10;
+    let mut record = 0;
+    while record + 7 <= log.len() && record + 6 < at {
+        let len = usize::from(u16::from_le_bytes([log[record + 4], log[record + 5]]));
+        record += 7 + len;
+        // No header reaches over the end of a block.
+        if BLOCK - record % BLOCK < 7 {
+            record = record.next_multiple_of(BLOCK);
+        }
+    }
+    record + 6 == at
+}
+
 #[test]
 fn damage_anywhere_is_an_error_or_does_not_matter() {
     let mut random = Random::from_environment();
@@ -171,7 +187,7 @@ fn damage_anywhere_is_an_error_or_does_not_matter() {
         used(&path.file_name().unwrap().to_string_lossy()) && !bytes.is_empty()
     });
     // Where the length of a log's last record is damaged, it looks as if it were cut.
-    let damage = Damage { rounds: 60, cuts: false, logs: ".log" };
+    let damage = Damage { rounds: 60, cuts: false, logs: ".log", spared: is_a_type };
     damage_is_an_error_or_does_not_matter(ROCKSDB, &whole, &files, &content, &mut random, damage);
 }
 

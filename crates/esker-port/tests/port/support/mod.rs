@@ -115,6 +115,8 @@ pub struct Damage<'a> {
     pub cuts: bool,
     /// The ending of files that may look as if they ended where they are damaged.
     pub logs: &'a str,
+    /// Which bytes of these files are left alone.
+    pub spared: fn(&[u8], usize) -> bool,
 }
 
 /// Damages one of these files of a store in each round. The import must refuse the store, or show
@@ -136,7 +138,10 @@ pub fn damage_is_an_error_or_does_not_matter(
         let name = path.strip_prefix(whole).unwrap();
         copy(whole, &from);
         let mut damaged = bytes.clone();
-        let at = random.below(bytes.len());
+        let mut at = random.below(bytes.len());
+        while name.to_string_lossy().ends_with(damage.logs) && (damage.spared)(bytes, at) {
+            at = random.below(bytes.len());
+        }
         if damage.cuts && round % 3 == 0 {
             damaged.truncate(at);
         } else {
