@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::events::EventKind;
 use crate::iter::Bounds;
 use crate::manifest::Partition;
-use crate::run::Segment;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stats::counters::Counter;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// How often a compaction that found no space is tried again after some space was freed.
+/// How often what a caller compacts is tried again: after space was freed, or because it was split.
 const COMPACT_TRIES: u32 = 8;
 
 impl Core {
@@ -203,11 +202,12 @@ impl Core {
         let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
         let owner = |id| self.compacted_owner(id, branch, keyspace);
         (1..=TIERS_MAX).rev().try_for_each(|tier| self.drain(tier, bounds, &owner, &old))?;
-        let unsettled = |segment: &Arc<Segment>| self.is_unsettled(segment);
         let (alone, time) = (self.snapshots.list().is_empty(), self.earliest_time());
-        let gains = |p: &Partition| is_smaller_compacted(p, alone, time, unsettled);
-        let named = keyspace.is_some();
-        let chosen = choose_partitions(&self.state_now().version, bounds, owner, named, gains)?;
+        let gains =
+            |p: &Partition| is_smaller_compacted(p, alone, time, |it| self.is_unsettled(it));
+        let version = self.state_now().version.clone();
+        let chosen = choose_partitions(&version, bounds, owner, keyspace.is_some(), gains)?;
+        drop(version);
         self.work.rewrite_whole(chosen.whole);
         self.force_and_wait(&chosen.keys)?;
         // Seeded: a partition that was split meanwhile is compacted by half.

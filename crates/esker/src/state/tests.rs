@@ -4,7 +4,7 @@ use super::*;
 use crate::memtable::ChunkPool;
 use crate::options::settings::MemtableSizes;
 
-fn set(start: Seq) -> Arc<MemtableSet> {
+pub(super) fn set(start: Seq) -> Arc<MemtableSet> {
     let sizes = MemtableSizes { set_bytes: 1 << 20, table_bytes: 1 << 20 };
     Arc::new(MemtableSet::new(start, sizes, &Arc::new(ChunkPool::new(1 << 20))))
 }

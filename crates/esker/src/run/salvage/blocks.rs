@@ -28,8 +28,8 @@ pub struct SegmentReader {
     places: Vec<(Place, Vec<u8>)>,
     /// Whether the index is whole; otherwise it is only a hint.
     trusted: bool,
-    /// Without a whole index, where the first blocks were found one after the other, and their lengths.
-    numbered: Option<Vec<(u64, u64)>>,
+    /// Without a whole index, where the first blocks were found one after the other.
+    numbered: Option<Vec<Whereabouts>>,
     dictionary: Option<Dictionary>,
     next: usize,
     at: u64,
@@ -97,7 +97,7 @@ impl SegmentReader {
         let bytes = self.file.read(self.meta.tail_offset(), u64::from(self.meta.tail_len))?;
         match Tail::parse(&bytes, &self.meta) {
             Ok(tail) => {
-                self.places = read_places(tail.index, self.meta.offset).0;
+                self.places = read_places(tail.index, self.meta.offset);
                 self.trusted = true;
                 self.load_dictionary(tail.dictionary)
             }
@@ -107,7 +107,7 @@ impl SegmentReader {
                     let within = |at: u64| at.min(bytes.len() as u64) as usize;
                     let start = footer.dictionary + footer.lens[0];
                     let index = &bytes[within(start)..within(start + footer.lens[1])];
-                    self.places = read_places(index, self.meta.offset).0;
+                    self.places = read_places(index, self.meta.offset);
                 }
                 // A tail without a dictionary begins with something else, which has no such checksum.
                 let _ = self.load_dictionary(&bytes);
@@ -205,24 +205,21 @@ impl SegmentReader {
     /// far as no block is lost; behind that, the damaged index may still say it.
     fn found(&mut self, number: usize) -> Option<Whereabouts> {
         // Seeded: with the index of a value segment, a repair loses values that a plan found.
-        if !self.trusted && !bug!("run_values_lost_with_their_index") {
-            let numbered = self.numbered.take().unwrap_or_else(|| self.number_blocks());
-            let found = numbered.get(number).copied();
-            self.numbered = Some(numbered);
-            if let Some((offset, len)) = found {
-                return Some(Whereabouts { offset, len, checksum: None });
-            }
+        let counts = !self.trusted && !bug!("run_values_lost_with_their_index");
+        if counts && self.numbered.is_none() {
+            self.numbered = Some(self.number_blocks());
         }
-        self.places.get(number).map(|(place, _)| Whereabouts::of(place))
+        let numbered = self.numbered.as_ref().and_then(|numbered| numbered.get(number)).copied();
+        numbered.or_else(|| self.places.get(number).map(|(place, _)| Whereabouts::of(place)))
     }
 
-    fn number_blocks(&mut self) -> Vec<(u64, u64)> {
+    fn number_blocks(&mut self) -> Vec<Whereabouts> {
         let end = self.meta.tail_offset().min(self.file.len);
         let (mut at, mut found) = (self.meta.offset, Vec::new());
         while at < end
             && let Some(len) = self.length_at(at, end)
         {
-            found.push((at, len));
+            found.push(Whereabouts { offset: at, len, checksum: None });
             at += len;
         }
         found
@@ -260,7 +257,7 @@ impl SegmentReader {
             self.at += len;
             return Step::Block;
         }
-        let hint = self.places.iter().map(|(place, _)| place.offset).find(|o| *o > self.at);
+        let hint = self.hint(self.at + 1).map(|place| place.offset);
         let next = hint.filter(|hint| *hint < end).unwrap_or(end);
         self.lose(self.at, next - self.at, "block", "no whole block is found here");
         self.at = next;
@@ -270,8 +267,7 @@ impl SegmentReader {
     /// The length of the stored block at `offset`, which ends before `end`: the one for which the
     /// trailer's checksum is right. The damaged index may say it.
     fn length_at(&mut self, offset: u64, end: u64) -> Option<u64> {
-        let hint = self.places.partition_point(|(place, _)| place.offset < offset);
-        let hint = self.places.get(hint).map(|(place, _)| *place);
+        let hint = self.hint(offset);
         if let Some(hint) = hint.filter(|hint| hint.offset == offset && hint.end() <= end)
             && self.effort.spend(u64::from(hint.len))
             && let Ok(bytes) = self.file.read(offset, u64::from(hint.len))
@@ -280,6 +276,12 @@ impl SegmentReader {
             return Some(u64::from(hint.len));
         }
         self.searched_length(offset, end)
+    }
+
+    /// The first block at or behind `offset` of which a damaged index still says where it stands.
+    fn hint(&self, offset: u64) -> Option<Place> {
+        let at = self.places.partition_point(|(place, _)| place.offset < offset);
+        self.places.get(at).map(|(place, _)| *place)
     }
 
     /// Most blocks are short, so the search begins with a short piece.
@@ -364,11 +366,11 @@ fn sum_fits(file: FileId, offset: u64, bytes: &[u8]) -> bool {
     *sum == checksum(file, offset, summed).to_le_bytes()
 }
 
-/// The places and fences of an index that make sense, and whether all of them do.
-fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
+/// The places and fences of an index, up to the first that makes no sense.
+fn read_places(index: &[u8], mut offset: u64) -> Vec<(Place, Vec<u8>)> {
     let mut places: Vec<(Place, Vec<u8>)> = Vec::new();
     let mut reader = Reader::new(index);
-    let Ok(count) = reader.varint() else { return (places, false) };
+    let Ok(count) = reader.varint() else { return places };
     let (mut fence, mut kept) = (Vec::new(), 0usize);
     let mut read = || -> Decoded<(Place, Vec<u8>)> {
         let place = read_place(&mut reader, offset)?;
@@ -384,8 +386,8 @@ fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
     while (places.len() as u64) < count {
         match read() {
             Ok(place) => places.push(place),
-            Err(_) => return (places, false),
+            Err(_) => break,
         }
     }
-    (places, true)
+    places
 }

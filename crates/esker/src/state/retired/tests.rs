@@ -1,16 +1,9 @@
 //! What old states hold.
 
 use super::*;
-use crate::base::Seq;
 use crate::manifest::Version;
-use crate::memtable::ChunkPool;
-use crate::options::settings::MemtableSizes;
 use crate::state::memtables::MemtableSet;
-
-fn set(start: Seq) -> Arc<MemtableSet> {
-    let sizes = MemtableSizes { set_bytes: 1 << 20, table_bytes: 1 << 20 };
-    Arc::new(MemtableSet::new(start, sizes, &Arc::new(ChunkPool::new(1 << 20))))
-}
+use crate::state::tests::set;
 
 /// The governor asks after each flush and compaction: that must not take longer in a larger tree.
 #[test]
