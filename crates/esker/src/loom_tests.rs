@@ -14,9 +14,9 @@ mod snapshots;
 mod version;
 
 use crate::base::{Kind, Seq};
+use crate::budget::ChunkPool;
 use crate::commit::{Refused, Ring, Ticket};
 use crate::manifest::{Partition, Tree, Version};
-use crate::memtable::ChunkPool;
 use crate::options::settings::MemtableSizes;
 use crate::run::{Role, Run, RunFile, Segment, SegmentKind, SegmentMeta};
 use crate::state::State;

@@ -1,4 +1,5 @@
-//! The buffers of flushes and compactions: how many bytes they take, and where their memory comes from.
+//! The memory that several parts of a database share: how many bytes the buffers of flushes and compactions
+//! take, and where their memory and that of memtables and frames comes from.
 //!
 //! A budget holds only if what is counted is what the process has. A buffer that one thread takes from the
 //! allocator and another frees stays with the process, in the allocator's lists for the first thread. So
@@ -6,13 +7,18 @@
 //! system at once, and the buffer that collects what they write is handed from one writer to the next
 //! ([`Collector`]).
 //!
+//! The memory of memtables and of cached blocks is taken in chunks that wait for their next user
+//! ([`ChunkPool`]).
+//!
 //! 1. Every byte of a buffer is counted from when it is taken until it is freed, also while it waits for
 //!    its next user.
 
+mod chunks;
 mod pages;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::{Chunk, ChunkPool};
 pub use pages::Pages;
 
 use parking_lot::Mutex;

@@ -9,7 +9,7 @@ use super::indexes::IndexEntry;
 use super::memory::FrameMemory;
 use super::pins::Pins;
 use super::shard::{Item, Leaving, Shard};
-use crate::budget::Buffers;
+use crate::budget::{Buffers, ChunkPool};
 use crate::error::Result;
 use crate::sync::pin;
 use crate::sync::primitives::Mutex;
@@ -62,12 +62,17 @@ pub struct BlockCache {
 impl BlockCache {
     /// A cache that keeps about `capacity_bytes` of frames and indexes.
     pub fn new(capacity_bytes: u64) -> Self {
+        Self::with_pool(capacity_bytes, &Arc::new(ChunkPool::keeping_none()))
+    }
+
+    /// As [`Self::new`], with memory from a pool where that fits.
+    pub fn with_pool(capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
         let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
         Self {
             shards: (0..shards).map(|_| Mutex::new(Shard::new(capacity_bytes / shards))).collect(),
             flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
             counters: Counters::default(),
-            memory: Arc::new(FrameMemory::new(capacity_bytes)),
+            memory: Arc::new(FrameMemory::new(capacity_bytes, pool)),
             index_bytes: Total::new(0),
             filter_bytes: Total::new(0),
             buffers: Arc::default(),
@@ -92,6 +97,7 @@ impl BlockCache {
             shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut leaving);
             retire(leaving);
         }
+        self.memory.set_capacity(capacity_bytes);
     }
 
     /// Takes an index that was loaded, and evicts what does not fit any more.

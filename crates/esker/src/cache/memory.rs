@@ -1,37 +1,41 @@
 //! Where frames get their memory from.
 //!
-//! Most blocks have about the same size. Frames of a size that many have come from *chunks*: mappings
-//! of up to 2 MiB, for which huge pages are asked if they have that size, so that a new frame costs no
-//! page faults of its own and a lookup few misses of the TLB. All frames of a chunk take the same number
-//! of bytes. Other frames come from the allocator. Frames are freed by other threads than those that
-//! made them, and in another order, which an allocator answers with memory that nobody uses; so a small
-//! cache has chunks too.
+//! Most blocks have about the same size. Frames of a size that many have come from *chunks*, which are
+//! huge pages if the cache is large enough, so that a new frame costs no page faults of its own and a
+//! lookup few misses of the TLB. All frames of a chunk take the same number of bytes. Where the chunks of
+//! memtables have the same size, both come from one pool ([`ChunkPool`]). Other frames come from the
+//! allocator. Frames are freed by other threads than those that made them, and in another order, which an
+//! allocator answers with memory that nobody uses; so a small cache has chunks too.
 //!
 //! 1. A cache is much larger than a chunk, and chunks are made only for a size whose frames fill
 //!    several, so free parts of chunks stay a small share of what is in use.
-//! 2. A chunk without frames goes back to the system, except the only one of its size that has room.
+//! 2. A chunk without frames goes back to the pool, except the only one of its size that has room.
 //! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
 //!    The queues of the cache evict about in the order of insertion, so frames that were made
 //!    together leave together.
-//! 4. The bytes of a frame behind its header are initialised: the system zeroes a new mapping, and
-//!    only the header's part of a free frame is used for anything else.
+//! 4. The bytes of a frame behind its header are initialised: those of a chunk are, only the header's part
+//!    of a free frame is used for anything else, and a chunk that goes back has zeroes there.
 //!
 //! The scheme is that of slab allocators (Bonwick, USENIX 1994).
 #![allow(unsafe_code, reason = "takes memory from mappings and from the allocator")]
 
 use super::counters::Total;
+use crate::budget::ChunkPool;
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The alignment of frames.
 pub(super) const ALIGN: usize = 64;
+/// The header of a frame has at most so many bytes.
+pub(super) const HEADER_BYTES_MAX: usize = 2 * ALIGN;
 
 /// At most this part of the capacity waits after it was evicted, but what is less than `RETIRED_BYTES_MIN` may.
 const RETIRED: u64 = 8;
 const RETIRED_BYTES_MIN: u64 = 1 << 20;
 /// A cache has at least so many chunks (invariant 1).
-const CHUNKS_MIN: u64 = 64;
+const CHUNKS_MIN: u64 = 80;
 /// A chunk has at least so many bytes; a smaller cache has none.
 #[cfg(all(target_os = "linux", not(loom)))]
 const CHUNK_BYTES_MIN: u64 = 64 << 10;
@@ -69,14 +73,26 @@ impl Piece {
 
 impl FrameMemory {
     /// The memory for a cache of this capacity.
-    pub(super) fn new(capacity: u64) -> Self {
+    pub(super) fn new(capacity: u64, pool: &Arc<ChunkPool>) -> Self {
         let _chunk_bytes = capacity / CHUNKS_MIN;
-        Self {
+        let _pool = pool;
+        let memory = Self {
             allocated: Total::new(0),
             retired: Total::new(0),
             retired_max: (capacity / RETIRED).max(RETIRED_BYTES_MIN),
             #[cfg(all(target_os = "linux", not(loom)))]
-            chunks: (_chunk_bytes >= CHUNK_BYTES_MIN).then(|| chunks::Chunks::new(_chunk_bytes)),
+            chunks: (_chunk_bytes >= CHUNK_BYTES_MIN)
+                .then(|| chunks::Chunks::new(_chunk_bytes, _pool)),
+        };
+        memory.set_capacity(capacity);
+        memory
+    }
+
+    /// The cache keeps about so many bytes.
+    pub(super) fn set_capacity(&self, _bytes: u64) {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let Some(chunks) = &self.chunks {
+            chunks.set_capacity(_bytes);
         }
     }
 
@@ -163,13 +179,17 @@ fn by_allocator(bytes: usize) -> Piece {
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod chunks {
-    use super::{ALIGN, Piece};
+    use super::{ALIGN, HEADER_BYTES_MAX, Piece};
+    use crate::budget::{self, ChunkPool};
     use parking_lot::Mutex;
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-    use std::ptr::{self, NonNull};
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A huge page.
     const CHUNK_BYTES_MAX: usize = 2 << 20;
+    /// This part of the capacity may be chunks; the rest is for indexes and other frames.
+    const CHUNKED: (usize, usize) = (7, 8);
     /// Frames of one size that come from the allocator before the first chunk, in chunks.
     const CHUNKS_BEFORE: usize = 4;
     /// A chunk has at least so many frames, so that little of it is lost at its end.
@@ -184,6 +204,11 @@ mod chunks {
     pub(super) struct Chunks {
         /// Bytes of a chunk, a power of two.
         bytes: usize,
+        /// Where they come from, if its chunks have this size.
+        pool: Option<Arc<ChunkPool>>,
+        /// How many there are, and how many there may be.
+        count: AtomicUsize,
+        most: AtomicUsize,
         classes: [Mutex<Class>; STEPS * (POWERS.end - POWERS.start)],
     }
 
@@ -243,10 +268,12 @@ mod chunks {
 
     impl Chunks {
         /// Chunks of at most so many bytes.
-        pub(super) fn new(most: u64) -> Self {
+        pub(super) fn new(most: u64, pool: &Arc<ChunkPool>) -> Self {
             let most = usize::try_from(most).unwrap_or(CHUNK_BYTES_MAX).clamp(1, CHUNK_BYTES_MAX);
             let bytes = 1 << most.ilog2();
-            Self { bytes, classes: std::array::from_fn(|_| Mutex::default()) }
+            let pool = Some(pool).filter(|pool| pool.chunk_bytes() == bytes).cloned();
+            let (count, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            Self { bytes, pool, count, most, classes: std::array::from_fn(|_| Mutex::default()) }
         }
 
         pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
@@ -261,12 +288,12 @@ mod chunks {
                     class.elsewhere += bytes;
                     return None;
                 }
-                let Some(chunk) = Chunk::map(self.bytes, bytes) else {
+                let Some(memory) = self.take() else {
                     class.elsewhere += bytes;
                     return None;
                 };
                 class.count += 1;
-                class.push(chunk);
+                class.push(Chunk::begin(memory, bytes));
             }
             let start = class.take(self.bytes, bytes)?;
             Some(Piece { start, asked, in_chunk: true })
@@ -281,10 +308,47 @@ mod chunks {
             let mut class = self.classes[class].lock();
             if piece.in_chunk {
                 // SAFETY: as the caller promises; it is of this class, whose lock is held.
-                unsafe { class.put_back(self.bytes, piece.start) };
+                let empty = unsafe { class.put_back(self.bytes, piece.start) };
+                drop(class);
+                if let Some(chunk) = empty {
+                    // SAFETY: no frame of it is in use, and its class does not have it any more.
+                    self.give(unsafe { Chunk::end(chunk, self.bytes, bytes) });
+                }
             } else {
                 class.elsewhere = class.elsewhere.saturating_sub(bytes);
             }
+        }
+
+        /// The cache keeps about so many bytes.
+        pub(super) fn set_capacity(&self, bytes: u64) {
+            let most = usize::try_from(bytes).unwrap_or(usize::MAX) / CHUNKED.1 * CHUNKED.0;
+            self.most.store(most / self.bytes, Ordering::Relaxed);
+            if let Some(pool) = &self.pool {
+                self.tell(pool);
+                pool.shed();
+            }
+        }
+
+        fn take(&self) -> Option<budget::Chunk> {
+            let Some(pool) = &self.pool else { return budget::Chunk::new(self.bytes) };
+            let chunk = pool.take_for_cache()?;
+            self.count.fetch_add(1, Ordering::Relaxed);
+            self.tell(pool);
+            Some(chunk)
+        }
+
+        fn give(&self, chunk: budget::Chunk) {
+            if let Some(pool) = &self.pool {
+                self.count.fetch_sub(1, Ordering::Relaxed);
+                self.tell(pool);
+                pool.give(chunk);
+            }
+        }
+
+        fn tell(&self, pool: &ChunkPool) {
+            let (count, most) = (&self.count, &self.most);
+            let room = most.load(Ordering::Relaxed).saturating_sub(count.load(Ordering::Relaxed));
+            pool.set_room_of_cache(room);
         }
 
         #[cfg(test)]
@@ -340,9 +404,15 @@ mod chunks {
             Some(frame)
         }
 
+        /// Returns the frame's chunk if it has no more frames and the class does not keep it.
+        ///
         /// # Safety
         /// The frame is one of a chunk of this class, and nobody uses it any more.
-        unsafe fn put_back(&mut self, chunk_bytes: usize, frame: NonNull<u8>) {
+        unsafe fn put_back(
+            &mut self,
+            chunk_bytes: usize,
+            frame: NonNull<u8>,
+        ) -> Option<NonNull<Chunk>> {
             let inside = frame.addr().get() % chunk_bytes;
             // SAFETY: chunks are aligned to their size, so this is the begin of the frame's.
             let start = unsafe { frame.sub(inside) }.cast::<Chunk>();
@@ -359,9 +429,9 @@ mod chunks {
             } else if used == 0 && self.open.len() > 1 {
                 self.remove(place);
                 self.count -= 1;
-                // SAFETY: no frame of it is in use, and the list does not have it any more.
-                unsafe { Chunk::unmap(start, chunk_bytes) };
+                return Some(start);
             }
+            None
         }
     }
 
@@ -372,51 +442,42 @@ mod chunks {
 
     impl Drop for Chunks {
         fn drop(&mut self) {
-            for chunk in self.classes.iter_mut().flat_map(|class| class.get_mut().open.drain(..)) {
-                // SAFETY: each frame keeps this object alive, so no chunk has any.
-                unsafe { Chunk::unmap(chunk.0, self.bytes) };
+            for class in 0..self.classes.len() {
+                let open = std::mem::take(&mut self.classes[class].get_mut().open);
+                for chunk in open {
+                    // SAFETY: each frame keeps this object alive, so no chunk has any.
+                    self.give(unsafe { Chunk::end(chunk.0, self.bytes, class_bytes(class)) });
+                }
             }
         }
     }
 
     impl Chunk {
-        /// A new chunk for frames of `bytes`, aligned to its size; `None` if the system has no memory.
-        fn map(chunk_bytes: usize, bytes: usize) -> Option<NonNull<Self>> {
-            let (twice, protection) = (2 * chunk_bytes, ProtFlags::READ | ProtFlags::WRITE);
-            // SAFETY: a new private mapping at an address of the kernel's choice aliases nothing.
-            let start =
-                unsafe { mmap_anonymous(ptr::null_mut(), twice, protection, MapFlags::PRIVATE) };
-            let start = NonNull::new(start.ok()?.cast::<u8>())?;
-            let before = start.addr().get().next_multiple_of(chunk_bytes) - start.addr().get();
-            let after = chunk_bytes - before;
-            // SAFETY: all parts lie in the mapping, of which only the middle is used from here on.
-            // Without huge pages the chunk works, too, so the advice may fail.
-            let chunk = unsafe {
-                let chunk = start.add(before);
-                if before > 0 {
-                    munmap(start.as_ptr().cast(), before).ok()?;
-                }
-                if after > 0 {
-                    munmap(chunk.add(chunk_bytes).as_ptr().cast(), after).ok()?;
-                }
-                if chunk_bytes == CHUNK_BYTES_MAX {
-                    let _ = madvise(chunk.as_ptr().cast(), chunk_bytes, Advice::LinuxHugepage);
-                }
-                chunk.cast::<Self>()
-            };
-            let fresh = frames(chunk_bytes, bytes);
+        /// A chunk for frames of `bytes` in this memory, which is aligned to its size.
+        fn begin(memory: budget::Chunk, bytes: usize) -> NonNull<Self> {
+            let fresh = frames(memory.bytes(), bytes);
+            let chunk = memory.into_start().cast::<Self>();
             let head = Self { free: None, fresh, used: 0, place: FULL };
-            // SAFETY: the mapping is writable, aligned and large enough.
+            // SAFETY: the memory is writable, aligned and large enough.
             unsafe { chunk.write(head) };
-            Some(chunk)
+            chunk
         }
 
+        /// The memory of a chunk, with zeroes where a header may have left bytes without a value.
+        ///
         /// # Safety
-        /// Nobody uses the chunk or a frame of it any more, and it has so many bytes.
-        unsafe fn unmap(chunk: NonNull<Self>, bytes: usize) {
-            // SAFETY: the range is exactly the mapping. That cannot fail; if it did, the memory
-            // would stay mapped, which harms nobody.
-            let _ = unsafe { munmap(chunk.as_ptr().cast(), bytes) };
+        /// Nobody uses the chunk or a frame of it any more. It has `chunk_bytes`, and frames of `bytes`.
+        unsafe fn end(chunk: NonNull<Self>, chunk_bytes: usize, bytes: usize) -> budget::Chunk {
+            let start = chunk.cast::<u8>();
+            // SAFETY: the head and all frames lie inside the chunk, and nobody uses them.
+            unsafe {
+                start.write_bytes(0, size_of::<Self>());
+                for frame in 0..frames(chunk_bytes, bytes) {
+                    start.add(size_of::<Self>() + frame * bytes).write_bytes(0, HEADER_BYTES_MAX);
+                }
+            }
+            // SAFETY: it was made of a chunk of so many bytes.
+            unsafe { budget::Chunk::from_start(start, chunk_bytes) }
         }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::base::{Bytewise, Kind};
 use crate::block::{Builder, Layout};
+use crate::budget::ChunkPool;
 use crate::error::Error;
 use crate::sync::pin;
 use std::sync::Arc;
@@ -177,7 +178,7 @@ fn what_nobody_asked_for_takes_free_room_only() {
 #[cfg(target_os = "linux")]
 fn frames_share_chunks_which_are_small_in_a_small_cache() {
     frames_share_chunks(256 << 20, 2 << 20);
-    frames_share_chunks(16 << 20, 256 << 10);
+    frames_share_chunks(20 << 20, 256 << 10);
     // A very small one has none.
     let small = BlockCache::new(2 << 20);
     let held: Vec<_> = (0..400).map(|_| small.frame(4200)).collect();
@@ -296,4 +297,35 @@ fn what_waits_for_a_reader_is_bounded() {
     };
     assert!((0..).any(|round| enters(round % 1000)), "nothing is freed");
     slots.clear();
+}
+
+/// What frames leave, memtables take, and the other way round; together they keep to the bounds of both.
+#[test]
+#[cfg(target_os = "linux")]
+fn chunks_wait_for_memtables_and_for_frames() {
+    let (set, capacity) = (8 << 20, 256 << 20);
+    let pool = Arc::new(ChunkPool::new(set));
+    let chunk = pool.chunk_bytes();
+    let cache = Arc::new(BlockCache::with_pool(capacity, &pool));
+    let waiting = || pool.bytes().0 + pool.bytes().1;
+    let fill = || (0..20_000).map(|_| cache.frame(4200)).collect::<Vec<_>>();
+    let frames = fill();
+    let mapped = cache.mapped();
+    assert!((mapped, waiting()) > (64 << 20, 0), "{mapped}");
+    drop(frames);
+    assert!(waiting() >= mapped - 2 * chunk, "{} of {mapped} wait", waiting());
+    assert!(waiting() + cache.mapped() <= set + capacity as usize);
+    let before = waiting();
+    let of_memtable = pool.take();
+    assert_eq!(waiting(), before - chunk);
+    pool.give(of_memtable.unwrap());
+    // For the same frames little is mapped that was not there: the first of them came from the allocator,
+    // and half of a set's chunks are left for memtables.
+    let frames = fill();
+    let now = waiting() + cache.mapped();
+    assert!(now <= before + 10 * chunk, "{now} instead of {before}");
+    drop(frames);
+    // A smaller cache may have less.
+    cache.set_capacity(16 << 20);
+    assert!(waiting() <= set + (16 << 20), "{}", waiting());
 }

@@ -6,6 +6,7 @@
 use crate::admission::Pacer;
 use crate::admission::relief::Relief;
 use crate::base::{Millis, Moment, Seq, SteadyClock};
+use crate::budget::ChunkPool;
 use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
@@ -18,7 +19,6 @@ use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
 use crate::manifest::{ReachRecord, Store, Totals};
-use crate::memtable::ChunkPool;
 use crate::monitor::Monitor;
 use crate::options::Durability;
 use crate::options::settings::Settings;

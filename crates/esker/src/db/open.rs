@@ -13,6 +13,7 @@
 
 use crate::admission::Pacer;
 use crate::base::SteadyClock;
+use crate::budget::ChunkPool;
 use crate::cache::BlockCache;
 use crate::commit::{LogConfig, Pipeline};
 use crate::compaction::calm::Calm;
@@ -24,7 +25,6 @@ use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::within;
 use crate::manifest::{ReachRecord, Wanted};
-use crate::memtable::ChunkPool;
 use crate::monitor::Monitor;
 use crate::options::Options;
 use crate::options::settings::Settings;
@@ -130,7 +130,6 @@ impl Core {
         monitor: &Arc<Monitor>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
-        // The pool keeps one set's worth of memory for the next set.
         let (bus, pool) = (monitor.bus(), ChunkPool::new(settings.memtable_bytes as usize).into());
         let logs = path.join(LOG_DIRECTORY);
         let waits = Arc::new(Waits::new(bus.clone(), options.slow_operation));
@@ -163,7 +162,7 @@ impl Core {
             snapshots: Default::default(),
             transactions: Transactions::new(settings.history_bytes, waits.clone()),
             clock: SteadyClock::new(options.clock.clone()),
-            cache: Arc::new(BlockCache::new(settings.cache_bytes)),
+            cache: Arc::new(BlockCache::with_pool(settings.cache_bytes, &pool)),
             counters,
             pacer: Pacer::new(bus.clone()),
             monitor: monitor.clone(),

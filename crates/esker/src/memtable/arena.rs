@@ -2,93 +2,36 @@
 //!
 //! An allocation is one `fetch_add` on the fill mark of the present chunk. Only a thread that
 //! reaches its end takes a lock, to install the next chunk. Chunks start small, so that a keyspace
-//! with three entries costs three pages, and grow to 2 MiB, or to less where a set of memtables is small,
-//! so that little of a set's memory is never used. Those of 2 MiB are aligned to that and ask for a huge page: a search in a large memtable touches a different page with nearly every
-//! node, and small pages would add a TLB miss to each cache miss.
+//! with three entries costs three pages. The largest come from a pool ([`ChunkPool`]) and are huge pages,
+//! or less where a set of memtables is small, so that little of a set's memory is never used: a search in a
+//! large memtable touches a different page with nearly every node, and small pages would add a TLB miss to
+//! each cache miss.
 //!
 //! Invariants:
 //! 1. A byte range is handed out once; its memory stays in place until the arena is dropped.
 //! 2. `current` points to a chunk that `chunks` owns.
+//! 3. What is written to an arena has no byte that is not initialised (see [`ChunkPool`]).
 
+use crate::budget::{self, ChunkPool};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The alignment of every allocation.
 pub(super) const ALIGN: usize = 8;
+const CHUNK_ALIGN: usize = 64;
 const FIRST_CHUNK: usize = 16 << 10;
-const LAST_CHUNK: usize = 2 << 20;
-/// The largest chunks have this part of a set of memtables, within `LAST_CHUNK` and this least size.
-const CHUNKS_PER_SET: usize = 4;
-const LAST_CHUNK_MIN: usize = 128 << 10;
 /// Allocations larger than this part of the largest chunks get a chunk of their own, so that they do not
 /// waste the end of a chunk.
 const SHARED: usize = 8;
 
-/// Full-size chunks of dropped tables, for the next ones.
-///
-/// The first user of a new chunk pays for its page faults: measured, 200 µs at once for a huge
-/// page, or 2 µs every 25 entries for small pages. A database that shares one pool among its
-/// memtables pays this only while it grows.
-#[derive(Debug)]
-pub struct ChunkPool {
-    spare: Mutex<Vec<Spare>>,
-    chunks_max: usize,
-    /// Bytes of the largest chunks, a power of two.
-    chunk_bytes: usize,
-}
-
-/// An unused chunk, owned.
-#[derive(Debug)]
-struct Spare(NonNull<u8>, Layout);
-
-// SAFETY: the memory is owned by this value and nobody else knows it.
-#[allow(unsafe_code, reason = "a raw pointer that is owned, as a `Box` would be")]
-unsafe impl Send for Spare {}
-
-impl Drop for Spare {
-    #[allow(unsafe_code, reason = "frees what `new_chunk` allocated")]
-    fn drop(&mut self) {
-        // SAFETY: a spare is made only of a chunk that was allocated with this layout.
-        unsafe { dealloc(self.0.as_ptr(), self.1) };
-    }
-}
-
-impl ChunkPool {
-    /// A pool for sets of memtables of at most `set_bytes`, which keeps at most the bytes of one set.
-    pub fn new(set_bytes: usize) -> Self {
-        let part = (set_bytes / CHUNKS_PER_SET).clamp(LAST_CHUNK_MIN, LAST_CHUNK);
-        // Seeded: a set takes memory that it cannot use before it is sealed.
-        let part = if bug!("memtable_chunks_larger_than_sets") { LAST_CHUNK } else { part };
-        let chunk_bytes = 1 << part.ilog2();
-        Self { spare: Mutex::default(), chunks_max: set_bytes / chunk_bytes, chunk_bytes }
-    }
-
-    /// Bytes of the chunks that wait for the next table.
-    pub fn bytes(&self) -> usize {
-        self.spare.lock().len() * self.chunk_bytes
-    }
-
-    fn take(&self) -> Option<NonNull<u8>> {
-        let spare = ManuallyDrop::new(self.spare.lock().pop()?);
-        Some(spare.0)
-    }
-
-    /// Takes a chunk in, or frees it if the pool is full.
-    fn give(&self, spare: Spare) {
-        let mut spares = self.spare.lock();
-        if spares.len() < self.chunks_max {
-            spares.push(spare);
-        }
-    }
-}
-
 struct Chunk {
     base: NonNull<u8>,
-    layout: Layout,
+    len: usize,
+    /// The same memory, if it is the pool's, which gets it back; otherwise it is the allocator's.
+    pooled: Option<budget::Chunk>,
     /// The fill mark. It runs past the end of the chunk when allocations no longer fit.
     used: AtomicUsize,
 }
@@ -99,9 +42,8 @@ pub(super) struct Arena {
     chunks: Mutex<Vec<NonNull<Chunk>>>,
     /// The bytes of all chunks but the present one.
     finished: AtomicUsize,
-    pool: Option<Arc<ChunkPool>>,
-    /// Bytes of the largest chunks, and of the largest allocation that is not alone in its chunk.
-    chunk_bytes: usize,
+    pool: Arc<ChunkPool>,
+    /// Bytes of the largest allocation that is not alone in its chunk.
     shared_max: usize,
 }
 
@@ -114,16 +56,15 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    pub(super) fn new(pool: Option<Arc<ChunkPool>>) -> Self {
-        let first = Self::new_chunk(FIRST_CHUNK, None);
-        let chunk_bytes = pool.as_ref().map_or(LAST_CHUNK, |pool| pool.chunk_bytes);
+    pub(super) fn new(pool: Arc<ChunkPool>) -> Self {
+        let first = Self::alone(FIRST_CHUNK);
+        let shared_max = pool.chunk_bytes() / SHARED;
         Self {
             current: AtomicPtr::new(first.as_ptr()),
             chunks: Mutex::new(vec![first]),
             finished: AtomicUsize::new(0),
             pool,
-            chunk_bytes,
-            shared_max: chunk_bytes / SHARED,
+            shared_max,
         }
     }
 
@@ -165,7 +106,7 @@ impl Arena {
         // freed only when the arena is dropped.
         let chunk = unsafe { &*chunk };
         let offset = chunk.used.fetch_add(size, Ordering::Relaxed);
-        if offset + size > chunk.layout.size() {
+        if offset + size > chunk.len {
             return None;
         }
         // SAFETY: `offset + size` is within the chunk's allocation, as was just checked.
@@ -176,7 +117,7 @@ impl Arena {
     fn current(&self) -> (&AtomicUsize, usize) {
         // SAFETY: invariant 2; the reference does not outlive the borrow of the arena.
         let chunk = unsafe { &*self.current.load(Ordering::Acquire) };
-        (&chunk.used, chunk.layout.size())
+        (&chunk.used, chunk.len)
     }
 
     /// Puts the next chunk in place, unless another thread already did.
@@ -187,8 +128,11 @@ impl Arena {
             return;
         }
         let (_, full_size) = self.current();
-        let wanted = (full_size * 4).max(size.next_power_of_two()).min(self.chunk_bytes);
-        let next = Self::new_chunk(wanted, self.pool.as_deref());
+        let wanted = (full_size * 4).max(size.next_power_of_two());
+        let next = match wanted >= self.pool.chunk_bytes() {
+            true => Self::pooled(&self.pool),
+            false => Self::alone(wanted),
+        };
         chunks.push(next);
         self.finished.fetch_add(full_size, Ordering::Relaxed);
         // Release: a thread that sees the pointer sees the initialised chunk.
@@ -198,32 +142,39 @@ impl Arena {
     #[cold]
     #[allow(unsafe_code, reason = "the chunk was made here")]
     fn allocate_alone(&self, size: usize) -> NonNull<u8> {
-        let chunk = Self::new_chunk(size, None);
+        let chunk = Self::alone(size);
         self.chunks.lock().push(chunk);
         self.finished.fetch_add(size, Ordering::Relaxed);
         // SAFETY: the chunk was just made and is owned by `chunks`.
         unsafe { chunk.as_ref() }.base
     }
 
+    /// A chunk of the pool.
+    fn pooled(pool: &ChunkPool) -> NonNull<Chunk> {
+        let Some(chunk) = pool.take() else { handle_alloc_error(Layout::new::<Chunk>()) };
+        Self::chunk(chunk.start(), chunk.bytes(), Some(chunk))
+    }
+
+    /// A chunk of the allocator.
     #[allow(unsafe_code, reason = "memory that is not initialised can only be had this way")]
-    fn new_chunk(size: usize, pool: Option<&ChunkPool>) -> NonNull<Chunk> {
-        let align = if size == LAST_CHUNK { LAST_CHUNK } else { 64 };
-        // An invalid layout needs a size near `isize::MAX`; entries are limited far below (R19).
-        let Ok(layout) = Layout::from_size_align(size, align) else {
-            handle_alloc_error(Layout::new::<Chunk>())
-        };
-        let spare = pool.filter(|pool| size == pool.chunk_bytes).and_then(ChunkPool::take);
-        let base = spare.unwrap_or_else(|| {
-            // SAFETY: the size is not zero: it is a chunk size or larger than a part of one.
-            let base = NonNull::new(unsafe { alloc(layout) });
-            let base = base.unwrap_or_else(|| handle_alloc_error(layout));
-            advise_huge_page(base, size);
-            base
-        });
-        let chunk = Box::new(Chunk { base, layout, used: AtomicUsize::new(0) });
+    fn alone(size: usize) -> NonNull<Chunk> {
+        let Some(layout) = layout(size) else { handle_alloc_error(Layout::new::<Chunk>()) };
+        // SAFETY: the size is not zero: it is a chunk size or larger than a part of one.
+        let base = NonNull::new(unsafe { alloc(layout) });
+        Self::chunk(base.unwrap_or_else(|| handle_alloc_error(layout)), size, None)
+    }
+
+    fn chunk(base: NonNull<u8>, len: usize, pooled: Option<budget::Chunk>) -> NonNull<Chunk> {
+        let chunk = Box::new(Chunk { base, len, pooled, used: AtomicUsize::new(0) });
         // From here on only the raw pointer is used, until the arena is dropped.
         NonNull::from(Box::leak(chunk))
     }
+}
+
+/// The layout of a chunk of the allocator. An invalid one needs a size near `isize::MAX`; entries are
+/// limited far below (R19).
+fn layout(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size, CHUNK_ALIGN).ok()
 }
 
 impl Drop for Arena {
@@ -232,27 +183,12 @@ impl Drop for Arena {
         for chunk in self.chunks.get_mut().drain(..) {
             // SAFETY: the pointer came from `Box::leak` in `new_chunk` and is freed once, here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
-            let full = |pool: &&Arc<ChunkPool>| chunk.layout.size() == pool.chunk_bytes;
-            if let Some(pool) = self.pool.as_ref().filter(full) {
-                pool.give(Spare(chunk.base, chunk.layout));
-                continue;
+            match (chunk.pooled, layout(chunk.len)) {
+                (Some(pooled), _) => self.pool.give(pooled),
+                // SAFETY: `base` was allocated with this very layout.
+                (None, Some(layout)) => unsafe { dealloc(chunk.base.as_ptr(), layout) },
+                (None, None) => {}
             }
-            // SAFETY: `base` was allocated with this very layout.
-            unsafe { dealloc(chunk.base.as_ptr(), chunk.layout) };
         }
     }
-}
-
-/// Asks for a huge page behind a large chunk. It is advice: a refusal changes nothing.
-#[allow(unsafe_code, reason = "madvise takes a raw range")]
-fn advise_huge_page(base: NonNull<u8>, size: usize) {
-    #[cfg(all(target_os = "linux", not(miri)))]
-    if size == LAST_CHUNK {
-        use rustix::mm::{Advice, madvise};
-        // SAFETY: the range is exactly one chunk that was just allocated and that nobody else
-        // knows; this advice does not change what the memory holds.
-        let _refused = unsafe { madvise(base.as_ptr().cast(), size, Advice::LinuxHugepage) };
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = (base, size);
 }

@@ -17,13 +17,13 @@
 
 #![allow(unsafe_code, reason = "addresses of nodes of its own table may be sent with it")]
 
-use super::arena::ChunkPool;
 use super::merged::Merged;
 use super::node::{Entry, Header, NodeRef};
 use super::skiplist::{Chain, is_published};
 use super::table::Memtable;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Kind, Seq, head_of};
+use crate::budget::ChunkPool;
 use crate::sync::both;
 use std::cmp::Ordering;
 use std::ptr::NonNull;

@@ -29,7 +29,6 @@ mod table;
 mod tests;
 mod tombstones;
 
-pub use arena::ChunkPool;
 pub use build::MemtableBuilder;
 pub use cursor::MemCursor;
 pub use merged::{MemorySource, Merged, MergedCursor};

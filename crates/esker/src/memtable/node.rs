@@ -34,7 +34,11 @@ pub(super) struct Header {
     value_len: u32,
     kind: Kind,
     height: u8,
+    /// So that no byte of a node is without a value (invariant 3 of the arena).
+    filled: [u8; 2],
 }
+
+const _: () = assert!(size_of::<Header>() == 32);
 
 /// What a node is made of.
 pub(super) struct Entry<'a> {
@@ -82,6 +86,7 @@ impl<'a> NodeRef<'a> {
             value_len: u32::try_from(value.len()).expect("values are at most 1 GiB large"),
             kind: entry.kind,
             height: height as u8,
+            filled: [0; 2],
         };
         // SAFETY: the arena handed out exactly the bytes for the links, the header, the key and
         // the value, in this order; the start is a multiple of 8, and so are the sizes of links

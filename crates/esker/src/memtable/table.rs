@@ -3,7 +3,7 @@
 //! An insert goes to the skiplist and sets its bits in the filter; a lookup asks the filter first.
 //! Cursors and the builder that recovery uses are in other files, which import this one.
 
-use super::arena::{Arena, ChunkPool};
+use super::arena::Arena;
 use super::bloom::{Bloom, Place};
 use super::node::{Entry, Header};
 use super::skiplist::{self, PENDING, Skiplist, Target};
@@ -11,6 +11,7 @@ use super::tombstones::{TombstoneLists, TombstoneView};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::{Fragments, RangeTombstone};
 use crate::base::{KeyOrder, KeyspaceId, Kind, Seq};
+use crate::budget::ChunkPool;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,12 +65,12 @@ unsafe impl Sync for Pending {}
 impl<O: KeyOrder> Memtable<O> {
     /// An empty table. The filter is laid out for `capacity_hint_bytes` of entries.
     pub fn new(order: O, capacity_hint_bytes: usize) -> Self {
-        Self::in_arena(order, capacity_hint_bytes, Arc::new(Arena::new(None)), None)
+        Self::with_pool(order, capacity_hint_bytes, Arc::new(ChunkPool::keeping_none()))
     }
 
     /// As [`Self::new`], with memory from a pool, which gets it back when the table is dropped.
     pub fn with_pool(order: O, capacity_hint_bytes: usize, pool: Arc<ChunkPool>) -> Self {
-        Self::in_arena(order, capacity_hint_bytes, Arc::new(Arena::new(Some(pool))), None)
+        Self::in_arena(order, capacity_hint_bytes, Arc::new(Arena::new(pool)), None)
     }
 
     /// As [`Self::with_pool`], for tables that will be made beside this one; all of them together have
@@ -82,7 +83,7 @@ impl<O: KeyOrder> Memtable<O> {
     ) -> Self {
         let bloom = if O::BYTEWISE { Bloom::new(all_hint_bytes) } else { Bloom::off() };
         let beside = Beside { bloom, has_tombstones: AtomicBool::new(false) };
-        let arena = Arc::new(Arena::new(Some(pool)));
+        let arena = Arc::new(Arena::new(pool));
         Self::in_arena(order, capacity_hint_bytes, arena, Some(Arc::new(beside)))
     }
 

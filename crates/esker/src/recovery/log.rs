@@ -5,13 +5,13 @@
 //! refuses it unless the options say otherwise (R30).
 
 use crate::base::Seq;
+use crate::budget::ChunkPool;
 use crate::catalog::Catalog;
 use crate::commit::LogConfig;
 use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
 use crate::manifest::{Known, Version, Wanted};
-use crate::memtable::ChunkPool;
 use crate::options::settings::MemtableSizes;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;

@@ -5,10 +5,11 @@
 
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{CustomOrder, KeyspaceId, Kind, Seq};
+use crate::budget::ChunkPool;
 use crate::catalog::{Catalog, Order};
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
-use crate::memtable::{ChunkPool, Memtable, MemtableBuilder};
+use crate::memtable::{Memtable, MemtableBuilder};
 use crate::options::settings::MemtableSizes;
 use crate::recovery::relay::Applies;
 use crate::state::group::Group;

@@ -7,7 +7,8 @@
 use crate::base::rangedel::Fragments;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
-use crate::memtable::{ChunkPool, MemorySource, Memtable, Pending};
+use crate::budget::ChunkPool;
+use crate::memtable::{MemorySource, Memtable, Pending};
 use crate::options::settings::{LOG_PER_MEMTABLE, MemtableSizes};
 use crate::state::group::Group;
 use crate::sync::primitives::{AtomicU64, Ordering};

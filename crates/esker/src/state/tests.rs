@@ -1,7 +1,7 @@
 //! Which set of memtables a write belongs to.
 
 use super::*;
-use crate::memtable::ChunkPool;
+use crate::budget::ChunkPool;
 use crate::options::settings::MemtableSizes;
 
 pub(super) fn set(start: Seq) -> Arc<MemtableSet> {

@@ -13,6 +13,7 @@ use super::report::{
 use super::shapes::tree_shapes;
 use crate::admission::Pacer;
 use crate::base::{KeyspaceId, Millis};
+use crate::budget::ChunkPool;
 use crate::cache::{BlockCache, CacheStats};
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
@@ -20,7 +21,6 @@ use crate::compaction::policy::reclaimable_max;
 use crate::compaction::queue::WorkQueue;
 use crate::compaction::space::SpaceUse;
 use crate::directory::files::Files;
-use crate::memtable::ChunkPool;
 use crate::options::settings::Settings;
 use crate::state::State;
 use crate::state::retired::Retired;
@@ -135,10 +135,11 @@ impl Sources<'_> {
 
     fn memory(&self, cache: &CacheStats, log: u64, held: u64) -> MemoryUse {
         let sets = self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>();
+        let (next_set, more) = self.pool.bytes();
         MemoryUse {
             limit: self.settings.memory,
-            memtables: sets + self.transactions.kept_bytes() + self.pool.bytes() as u64,
-            cache: cache.allocated,
+            memtables: sets + self.transactions.kept_bytes() + next_set as u64,
+            cache: cache.allocated + more as u64,
             indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
             filters: cache.filter_bytes,
             buffers: self.cache.buffers().used(),

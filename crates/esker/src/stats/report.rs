@@ -95,9 +95,9 @@ impl Stalls {
 pub struct MemoryUse {
     /// The memory budget.
     pub limit: u64,
-    /// Memtables that take writes or wait for their flush.
+    /// Memtables that take writes or wait for their flush, and memory that waits for the next ones.
     pub memtables: u64,
-    /// Blocks in the cache, and evicted blocks that are still being read.
+    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks.
     pub cache: u64,
     /// Indexes of run segments.
     pub indexes: u64,

@@ -258,9 +258,9 @@ macro_rules! metrics {
                 }
                 /// Memory in use, by owner.
                 gauge bytes "esker_memory_bytes" [owner] in "stats/gather.rs" {
-                    /// Memtables that take writes or wait for their flush.
+                    /// Memtables that take writes or wait for their flush, and memory that waits for the next ones.
                     memory.memtables ["memtables"];
-                    /// Blocks in the cache, and evicted blocks that are still being read.
+                    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks.
                     memory.cache ["cache"];
                     /// Indexes of run segments.
                     memory.indexes ["indexes"];

@@ -2,7 +2,7 @@
 
 use super::Transactions;
 use crate::base::Seq;
-use crate::memtable::ChunkPool;
+use crate::budget::ChunkPool;
 use crate::options::settings::MemtableSizes;
 use crate::state::memtables::MemtableSet;
 use std::sync::Arc;

@@ -122,6 +122,25 @@ fn a_pause_leaves_one_small_log_file_and_flushes_what_it_held() {
     }
 }
 
+/// Memory that memtables and blocks have left waits for its next user while there are writes, and goes back
+/// to the system after a pause.
+#[test]
+fn a_pause_gives_memory_back() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), roomy(LogKind::Mapped)).unwrap();
+    (0..3).for_each(|round| fill_large(&db, round));
+    db.flush().unwrap();
+    // Between a state of the database and the pool, memory is in no account for a moment.
+    let mut looks = 0;
+    while looks < 1000 {
+        let memory = db.stats().memory;
+        let is_little = memory.memtables + memory.held < 2 << 20 && memory.cache < 48 << 20;
+        looks = if is_little { looks + 1 } else { 0 };
+        std::thread::yield_now();
+    }
+    assert_eq!(db.get(key(7)).unwrap().unwrap(), vec![2; 10_000]);
+}
+
 /// What a log at rest holds is not worth a flush, whatever the pauses between the writes.
 #[test]
 fn a_few_writes_after_a_rest_are_not_flushed() {

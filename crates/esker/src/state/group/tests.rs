@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::Kind;
 use crate::base::codec::hash_key;
-use crate::memtable::ChunkPool;
+use crate::budget::ChunkPool;
 
 const TABLE_BYTES: u64 = 8 << 10;
 

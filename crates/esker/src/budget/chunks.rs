@@ -1,0 +1,237 @@
+//! Chunks of memory of one size, which memtables and the cache hand to each other.
+//!
+//! A flush frees a set of memtables while the cache grows by what was flushed, and a compaction's blocks
+//! take the place of others. If the system took each chunk back, each new one would cost its first touch
+//! again: the system clears it, 0.1 to 0.2 ms for 2 MiB, and in a virtual machine the host may have to
+//! find the memory first, which takes milliseconds. So a chunk that nobody uses waits for its next user.
+//!
+//! 1. The bytes of a chunk are initialised: the system zeroes new ones, and who gives one back has
+//!    written only initialised bytes, or zeroes over the others.
+//! 2. The chunks that wait are counted ([`ChunkPool::bytes`]). They are at most those of a set of memtables
+//!    and those that the cache may have and has not, so they take nothing that the split of the memory
+//!    budget does not give these two.
+//! 3. Once nobody writes and nothing is left to compact, all of them go back to the system
+//!    ([`ChunkPool::trim`]).
+#![allow(unsafe_code, reason = "memory that the system gives and takes back")]
+
+use parking_lot::Mutex;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A huge page: the largest chunks have it, and are aligned to it.
+const CHUNK_BYTES_MAX: usize = 2 << 20;
+/// Smaller chunks are not worth a mapping.
+const CHUNK_BYTES_MIN: usize = 128 << 10;
+/// The chunks of a set of memtables: little of the last one may stay unused.
+const CHUNKS_PER_SET: usize = 4;
+
+/// See the head of this module.
+#[derive(Debug)]
+pub struct ChunkPool {
+    spare: Mutex<Vec<Chunk>>,
+    /// As many may wait for the next set of memtables.
+    of_set: usize,
+    /// As many more, because the cache may have them and has not.
+    of_cache: AtomicUsize,
+    /// Bytes of each chunk, a power of two.
+    chunk_bytes: usize,
+}
+
+impl ChunkPool {
+    /// A pool for sets of memtables of at most `set_bytes`, which keeps the bytes of one set, and what the
+    /// cache may have ([`Self::set_room_of_cache`]).
+    pub fn new(set_bytes: usize) -> Self {
+        let part = (set_bytes / CHUNKS_PER_SET).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        // Seeded: a set takes memory that it cannot use before it is sealed.
+        let part = if bug!("budget_chunks_larger_than_sets") { CHUNK_BYTES_MAX } else { part };
+        let chunk_bytes = 1 << part.ilog2();
+        Self::keeping(set_bytes / chunk_bytes, chunk_bytes)
+    }
+
+    /// A pool of the largest chunks in which none waits.
+    pub fn keeping_none() -> Self {
+        Self::keeping(0, CHUNK_BYTES_MAX)
+    }
+
+    fn keeping(of_set: usize, chunk_bytes: usize) -> Self {
+        Self { spare: Mutex::default(), of_set, of_cache: AtomicUsize::new(0), chunk_bytes }
+    }
+
+    /// Bytes of each chunk.
+    pub fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    /// Bytes of the chunks that wait: those for the next set of memtables, and those beyond, which the
+    /// cache may have.
+    pub fn bytes(&self) -> (usize, usize) {
+        let spare = self.spare.lock().len();
+        let of_set = spare.min(self.of_set);
+        (of_set * self.chunk_bytes, (spare - of_set) * self.chunk_bytes)
+    }
+
+    /// A chunk for a memtable: one that waits, or a new one. `None` if the system has no memory.
+    pub fn take(&self) -> Option<Chunk> {
+        let spare = self.spare.lock().pop();
+        spare.or_else(|| Chunk::new(self.chunk_bytes))
+    }
+
+    /// A chunk for the cache. Half of a set's stay for memtables, whose writers would wait for new ones.
+    pub fn take_for_cache(&self) -> Option<Chunk> {
+        let mut spare = self.spare.lock();
+        let chunk = (spare.len() > self.of_set / 2).then(|| spare.pop()).flatten();
+        drop(spare);
+        chunk.or_else(|| Chunk::new(self.chunk_bytes))
+    }
+
+    /// Takes a chunk of this size in, or lets the system have it if as many wait as may.
+    pub fn give(&self, chunk: Chunk) {
+        debug_assert_eq!(chunk.bytes, self.chunk_bytes);
+        let mut spare = self.spare.lock();
+        // Seeded: memory that waits for its next user is without bound.
+        if spare.len() < self.most() || bug!("budget_chunks_wait_without_bound") {
+            spare.push(chunk);
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.of_set + self.of_cache.load(Ordering::Relaxed)
+    }
+
+    /// The cache may have so many chunks more than it has.
+    pub fn set_room_of_cache(&self, chunks: usize) {
+        self.of_cache.store(chunks, Ordering::Relaxed);
+    }
+
+    /// Lets the system have what waits beyond what may.
+    pub fn shed(&self) {
+        self.keep(self.most());
+    }
+
+    /// Lets the system have all that waits.
+    pub fn trim(&self) {
+        // Seeded: memory that waits is kept for ever.
+        bug!("budget_chunks_are_never_given_back", return);
+        self.keep(0);
+    }
+
+    fn keep(&self, most: usize) {
+        let mut spare = self.spare.lock();
+        let most = most.min(spare.len());
+        let rest = spare.split_off(most);
+        drop(spare);
+        drop(rest);
+    }
+}
+
+/// Memory that is aligned to its size, owned.
+#[derive(Debug)]
+pub struct Chunk {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is owned by this value, and nobody else knows it.
+unsafe impl Send for Chunk {}
+
+impl Chunk {
+    /// A chunk of zeros; `bytes` is a power of two, at least a page. `None` if the system has no memory.
+    pub fn new(bytes: usize) -> Option<Self> {
+        system::take(bytes).map(|start| Self { start, bytes })
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives the chunk away as an address; [`Self::from_start`] takes it back.
+    pub fn into_start(self) -> NonNull<u8> {
+        ManuallyDrop::new(self).start
+    }
+
+    /// # Safety
+    /// `start` comes from [`Self::into_start`] of a chunk of so many bytes, and nobody uses the memory any
+    /// more.
+    pub unsafe fn from_start(start: NonNull<u8>, bytes: usize) -> Self {
+        Self { start, bytes }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: the memory was taken with these bytes, is owned, and nobody uses it any more.
+        unsafe { system::give(self.start, self.bytes) };
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom), not(miri)))]
+mod system {
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use std::ptr::{self, NonNull};
+
+    /// A mapping, aligned to its size. Where it is a huge page, it asks for one: a new chunk then costs one
+    /// page fault, and a lookup few misses of the TLB.
+    pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
+        let (twice, protection) = (bytes.checked_mul(2)?, ProtFlags::READ | ProtFlags::WRITE);
+        // SAFETY: a new private mapping at an address of the kernel's choice aliases nothing.
+        let start =
+            unsafe { mmap_anonymous(ptr::null_mut(), twice, protection, MapFlags::PRIVATE) };
+        let start = NonNull::new(start.ok()?.cast::<u8>())?;
+        let before = start.addr().get().next_multiple_of(bytes) - start.addr().get();
+        let after = bytes - before;
+        // SAFETY: all parts lie in the mapping, of which only the middle is used from here on. Without
+        // huge pages the chunk works, too, so the advice may fail.
+        unsafe {
+            let chunk = start.add(before);
+            if before > 0 {
+                munmap(start.as_ptr().cast(), before).ok()?;
+            }
+            if after > 0 {
+                munmap(chunk.add(bytes).as_ptr().cast(), after).ok()?;
+            }
+            if bytes == super::CHUNK_BYTES_MAX {
+                let _ = madvise(chunk.as_ptr().cast(), bytes, Advice::LinuxHugepage);
+            }
+            Some(chunk)
+        }
+    }
+
+    /// # Safety
+    /// The memory comes from [`take`] with so many bytes, and nobody uses it any more.
+    pub(super) unsafe fn give(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the range is exactly the mapping. That cannot fail; if it did, the memory would stay
+        // mapped, which harms nobody.
+        let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+mod system {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use std::ptr::NonNull;
+
+    pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(bytes, bytes).ok().filter(|_| bytes > 0)?;
+        // SAFETY: the size is not zero.
+        NonNull::new(unsafe { alloc_zeroed(layout) })
+    }
+
+    /// # Safety
+    /// The memory comes from [`take`] with so many bytes, and nobody uses it any more.
+    pub(super) unsafe fn give(start: NonNull<u8>, bytes: usize) {
+        if let Ok(layout) = Layout::from_size_align(bytes, bytes) {
+            // SAFETY: it was allocated with this very layout.
+            unsafe { dealloc(start.as_ptr(), layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
