@@ -179,7 +179,7 @@ enum esker_code
    */
   ESKER_WOULD_BLOCK = 31,
   /**
-   * Keys of an ingestion do not ascend. No function of this interface ingests yet.
+   * Keys of an ingestion do not ascend.
    */
   ESKER_OUT_OF_ORDER = 32,
   /**
@@ -512,6 +512,12 @@ typedef struct esker_txn_iter esker_txn_iter;
 typedef struct esker_value esker_value;
 
 /**
+ * A reader of one value, as the value was when the reader was made. Only one thread may use it at a
+ * time. While it lives, the space of its value is not given back, and the database stays open.
+ */
+typedef struct esker_value_reader esker_value_reader;
+
+/**
  * Compares two keys: negative, zero or positive if `a` is less than, equal to or greater than `b`.
  * It must be a total order that never changes for its name. Many threads call it at once. It must
  * return (no `longjmp`, no exception), and must not call this library with the database whose keys
@@ -590,6 +596,14 @@ typedef uint64_t (*esker_clock)(void *context);
  * not close the database, and must not free its last handle.
  */
 typedef void (*esker_event_callback)(void *context, const char *json, size_t len);
+
+/**
+ * Gives the next bytes of a value: at most `capacity` into `buffer`, and their number, more than
+ * none, into `len`. It returns 0; after the last byte it returns 0 and leaves `len` at 0. To give up,
+ * it returns an error of the operating system (`errno`). It is called by the thread whose call it
+ * serves, and must return (no `longjmp`, no exception).
+ */
+typedef int (*esker_read)(void *context, void *buffer, size_t capacity, size_t *len);
 
 /**
  * The body of a transaction. If it returns 0, the transaction is committed; after any other number
@@ -1775,6 +1789,84 @@ esker_code esker_snapshot_multi_get(const esker_snapshot *snapshot,
                                     size_t count,
                                     esker_value **values,
                                     esker_error **error);
+
+/**
+ * Inserts a value that comes in pieces from `read`, which is called with `context` until the value
+ * ends. It may have up to 1 GiB, whatever the memory option: no more than two pieces of it, of
+ * 256 KiB, are in memory. Its bytes go to `value_len`, which may be NULL.
+ *
+ * It is durable when the call returns. A value of more than one piece costs three syncs and does not go
+ * through the log: use this for what is large. Nothing is visible before all of the value has come.
+ *
+ * Errors: `ESKER_IO` if `read` fails; nothing is written then. `ESKER_VALUE_TOO_LARGE` above 1 GiB.
+ * Others as `esker_put` and `esker_ingestion_commit`.
+ */
+esker_code esker_put_from(const esker_keyspace *keyspace,
+                          const void *key,
+                          size_t key_len,
+                          esker_read read,
+                          void *context,
+                          uint64_t *value_len,
+                          esker_error **error);
+
+/**
+ * Adds an entry to an ingestion whose value comes in pieces, as in `esker_put_from`. Errors:
+ * `ESKER_IO` if `read` fails: the ingestion goes on without the entry. Others as `esker_ingestion_put`.
+ */
+esker_code esker_ingestion_put_from(esker_ingestion *ingestion,
+                                    const esker_keyspace *keyspace,
+                                    const void *key,
+                                    size_t key_len,
+                                    esker_read read,
+                                    void *context,
+                                    uint64_t *value_len,
+                                    esker_error **error);
+
+/**
+ * Makes a reader of the value under a key, or NULL if there is none, of a snapshot, or of the
+ * present state if that is NULL. It begins at the first byte. A value of `esker_put_from` is read in
+ * pieces of 256 KiB, of which two are in memory; others are in memory as a whole. Free it with
+ * `esker_value_reader_free`. Errors: as `esker_get`.
+ */
+esker_code esker_value_reader_new(const esker_keyspace *keyspace,
+                                  const esker_snapshot *snapshot,
+                                  const void *key,
+                                  size_t key_len,
+                                  esker_value_reader **reader,
+                                  esker_error **error);
+
+/**
+ * Frees a reader. NULL is fine.
+ */
+void esker_value_reader_free(esker_value_reader *reader);
+
+/**
+ * The bytes of the whole value; 0 if this is no `esker_value_reader`.
+ */
+uint64_t esker_value_reader_len(esker_value_reader *reader);
+
+/**
+ * Copies the next bytes of the value into the caller's buffer: `capacity`, or what is left of the
+ * value. `len` says how many; less than `capacity` only at the end. `buffer` may be NULL if `capacity`
+ * is 0.
+ *
+ * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read, `ESKER_CLOSED`,
+ * `ESKER_FORKED`. After an error it is not known where the reader is: place it with
+ * `esker_value_reader_seek`.
+ */
+esker_code esker_value_reader_read(esker_value_reader *reader,
+                                   void *buffer,
+                                   size_t capacity,
+                                   size_t *len,
+                                   esker_error **error);
+
+/**
+ * Places a reader at this byte of the value, counted from 0; at or behind its end nothing is left to
+ * read. Errors: as `esker_value_reader_read`.
+ */
+esker_code esker_value_reader_seek(esker_value_reader *reader,
+                                   uint64_t offset,
+                                   esker_error **error);
 
 /**
  * Runs a function in a transaction, and in a new one whenever something that it read was written

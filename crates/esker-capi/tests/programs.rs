@@ -64,6 +64,11 @@ fn ingestions_take_effect_whole_and_can_be_joined() {
 }
 
 #[test]
+fn values_come_and_go_in_pieces() {
+    passes("streamed.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -149,6 +154,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("transactions.c", vec![]),
         ("branches.c", vec![]),
         ("ingestion.c", vec![]),
+        ("streamed.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

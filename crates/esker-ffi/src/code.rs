@@ -71,7 +71,7 @@ pub enum esker_code {
     /// A call that does not wait would have had to; nothing was written. See
     /// `esker_error_retry_after`.
     ESKER_WOULD_BLOCK = 31,
-    /// Keys of an ingestion do not ascend. No function of this interface ingests yet.
+    /// Keys of an ingestion do not ascend.
     ESKER_OUT_OF_ORDER = 32,
     /// The call is wrong: NULL, a handle of another kind, an impossible length.
     ESKER_MISUSE = 100,

@@ -31,7 +31,7 @@ pub(crate) struct IngestionInner {
 }
 
 impl IngestionInner {
-    fn open(&mut self) -> Result<&mut Ingestion> {
+    pub(crate) fn open(&mut self) -> Result<&mut Ingestion> {
         match &mut self.ingestion {
             Some(ingestion) => Ok(ingestion),
             None => misuse("the ingestion was committed: begin another"),

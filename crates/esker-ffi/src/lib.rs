@@ -15,7 +15,8 @@
 //! - **B2** A pointer to bytes with a length points to that many readable bytes, until the call
 //!   returns; with the length zero it may be anything.
 //! - **B3** A pointer to a result is NULL or points to a writable place of its type.
-//! - **B4** Batches, ingestions, iterators, transactions and options are used by one thread at a time.
+//! - **B4** Batches, ingestions, iterators, readers of values, transactions and options are used by one
+//!   thread at a time.
 //!   Databases, keyspaces, snapshots, values, errors, callbacks and their contexts may be used by
 //!   many at once. Nothing is freed while another thread uses it.
 //! - **B5** Callbacks return, and neither throw nor jump out.
@@ -44,6 +45,7 @@ mod operators;
 mod options;
 mod roots;
 mod snapshot;
+mod streamed;
 mod text;
 mod transact;
 mod txn;
@@ -65,6 +67,7 @@ pub use operators::*;
 pub use options::*;
 pub use roots::*;
 pub use snapshot::*;
+pub use streamed::*;
 pub use transact::*;
 pub use txn::*;
 pub use txn_iter::*;
