@@ -6,7 +6,9 @@
 //! because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
-use super::memory::{ALIGN, FrameMemory, HEADER_BYTES_MAX, Piece};
+#[cfg(not(loom))]
+use super::memory::HEADER_BYTES_MAX;
+use super::memory::{ALIGN, FrameMemory, Piece};
 use crate::block::{Block, Layout};
 use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
 use crate::sync::{Guard, pin};
@@ -39,6 +41,7 @@ struct Hot {
 
 const HEADER_BYTES: usize = size_of::<Header>();
 const _: () = assert!(align_of::<Header>() <= ALIGN && HEADER_BYTES >= ALIGN);
+#[cfg(not(loom))]
 const _: () = assert!(HEADER_BYTES <= HEADER_BYTES_MAX);
 
 /// Starts to fetch cache lines, counted from an address, which need not be a valid one.
