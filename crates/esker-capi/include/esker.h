@@ -600,8 +600,8 @@ typedef void (*esker_event_callback)(void *context, const char *json, size_t len
 /**
  * Gives the next bytes of a value: at most `capacity` into `buffer`, and their number, more than
  * none, into `len`. It returns 0; after the last byte it returns 0 and leaves `len` at 0. To give up,
- * it returns an error of the operating system (`errno`). It is called by the thread whose call it
- * serves, and must return (no `longjmp`, no exception).
+ * it returns an error of the operating system (`errno`); after `EINTR` it is called again. It is called
+ * by the thread whose call it serves, and must return (no `longjmp`, no exception).
  */
 typedef int (*esker_read)(void *context, void *buffer, size_t capacity, size_t *len);
 
@@ -1811,7 +1811,8 @@ esker_code esker_put_from(const esker_keyspace *keyspace,
 
 /**
  * Adds an entry to an ingestion whose value comes in pieces, as in `esker_put_from`. Errors:
- * `ESKER_IO` if `read` fails: the ingestion goes on without the entry. Others as `esker_ingestion_put`.
+ * `ESKER_IO` if `read` fails, then `esker_error_os_code` is what it returned, and the ingestion goes on
+ * without the entry. Others as `esker_ingestion_put`.
  */
 esker_code esker_ingestion_put_from(esker_ingestion *ingestion,
                                     const esker_keyspace *keyspace,

@@ -18,8 +18,8 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// Gives the next bytes of a value: at most `capacity` into `buffer`, and their number, more than
 /// none, into `len`. It returns 0; after the last byte it returns 0 and leaves `len` at 0. To give up,
-/// it returns an error of the operating system (`errno`). It is called by the thread whose call it
-/// serves, and must return (no `longjmp`, no exception).
+/// it returns an error of the operating system (`errno`); after `EINTR` it is called again. It is called
+/// by the thread whose call it serves, and must return (no `longjmp`, no exception).
 // SAFETY: the giver of such a function promises that it may be called so (B5).
 pub type esker_read = Option<
     unsafe extern "C" fn(
@@ -83,7 +83,8 @@ pub unsafe extern "C" fn esker_put_from(
 ) -> esker_code {
     write_if(value_len, 0);
     border(error, || {
-        let keyspace = &shared(keyspace)?.keyspace;
+        // The function may free its handle.
+        let keyspace = shared(keyspace)?.keyspace.clone();
         let (key, source) = (bytes(key, key_len, "key")?, Source::new(read, context)?);
         write_if(value_len, keyspace.insert_reader(key, source)?);
         Ok(())
@@ -91,7 +92,8 @@ pub unsafe extern "C" fn esker_put_from(
 }
 
 /// Adds an entry to an ingestion whose value comes in pieces, as in `esker_put_from`. Errors:
-/// `ESKER_IO` if `read` fails: the ingestion goes on without the entry. Others as `esker_ingestion_put`.
+/// `ESKER_IO` if `read` fails, then `esker_error_os_code` is what it returned, and the ingestion goes on
+/// without the entry. Others as `esker_ingestion_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_ingestion_put_from(
@@ -106,10 +108,11 @@ pub unsafe extern "C" fn esker_ingestion_put_from(
 ) -> esker_code {
     write_if(value_len, 0);
     border(error, || {
-        let keyspace = &shared(keyspace)?.keyspace;
+        // The function may free its handle.
+        let keyspace = shared(keyspace)?.keyspace.clone();
         let (key, source) = (bytes(key, key_len, "key")?, Source::new(read, context)?);
         let mut ingestion = exclusive(ingestion)?;
-        write_if(value_len, ingestion.open()?.insert_reader(keyspace, key, source)?);
+        write_if(value_len, ingestion.open()?.insert_reader(&keyspace, key, source)?);
         Ok(())
     })
 }

@@ -6,7 +6,7 @@
 /* A value of so many bytes that gives at most `step` at once, and fails where it says so. */
 typedef struct {
   size_t given, size, step, fails_at;
-  int lies;
+  int lies, interrupted;
 } source;
 
 static char byte_at(size_t position) { return (char)(position * 2654435761u >> 16); }
@@ -17,6 +17,10 @@ static int give(void *context, void *buffer, size_t capacity, size_t *len) {
   size_t i;
   if (from->given >= from->fails_at) {
     return ENXIO;
+  }
+  if (from->interrupted) {
+    from->interrupted = 0;
+    return EINTR;
   }
   if (from->lies) {
     *len = capacity + 1;
@@ -37,7 +41,7 @@ static int give(void *context, void *buffer, size_t capacity, size_t *len) {
 }
 
 static source of(size_t size, size_t step) {
-  source made = {0, size, step, SIZE_MAX, 0};
+  source made = {0, size, step, SIZE_MAX, 0, 1};
   return made;
 }
 

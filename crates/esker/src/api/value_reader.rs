@@ -96,7 +96,10 @@ impl BufRead for ValueReader {
         let core = &self.handle.core;
         core.check_open().map_err(io::Error::other)?;
         match &mut self.value {
-            Value::Whole(held) => Ok(held.bytes().get(self.at as usize..).unwrap_or(&[])),
+            Value::Whole(held) => {
+                let at = usize::try_from(self.at).unwrap_or(usize::MAX);
+                Ok(held.bytes().get(at..).unwrap_or(&[]))
+            }
             Value::Pieces(pieces) => pieces.bytes_at(self.at).map_err(|error| {
                 let error = error.in_keyspace(&self.keyspace.name, None);
                 core.monitor.damage(&error);

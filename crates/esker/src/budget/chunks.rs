@@ -8,10 +8,10 @@
 //! 1. The bytes of a chunk are initialised: the system zeroes new ones, and who gives one back has
 //!    written only initialised bytes, or zeroes over the others.
 //! 2. The chunks that wait are counted ([`ChunkPool::bytes`]). They are at most those of a set of memtables
-//!    and those that the cache may have and has not, so they take nothing that the split of the memory
-//!    budget does not give these two.
+//!    and those that the cache may have and has not, by what it told last, so they take nothing that the
+//!    split of the memory budget does not give these two.
 //! 3. Once nobody writes and nothing is left to compact, all of them go back to the system
-//!    ([`ChunkPool::trim`]).
+//!    ([`ChunkPool::trim_if`]).
 #![allow(unsafe_code, reason = "memory that the system gives and takes back")]
 
 use parking_lot::Mutex;
@@ -99,29 +99,24 @@ impl ChunkPool {
         self.of_set + self.of_cache.load(Ordering::Relaxed)
     }
 
-    /// The cache may have so many chunks more than it has.
-    pub fn set_room_of_cache(&self, chunks: usize) {
-        self.of_cache.store(chunks, Ordering::Relaxed);
-    }
-
-    /// Lets the system have what waits beyond what may.
-    pub fn shed(&self) {
-        self.keep(self.most());
-    }
-
-    /// Lets the system have all that waits.
-    pub fn trim(&self) {
-        // Seeded: memory that waits is kept for ever.
-        bug!("budget_chunks_are_never_given_back", return);
-        self.keep(0);
-    }
-
-    fn keep(&self, most: usize) {
+    /// Notes that the cache may have so many chunks more than it has, and lets the system have what waits
+    /// beyond that. The number is asked for under the lock, so that an old one does not replace a newer.
+    pub fn set_room_of_cache(&self, chunks: impl FnOnce() -> usize) {
         let mut spare = self.spare.lock();
-        let most = most.min(spare.len());
+        self.of_cache.store(chunks(), Ordering::Relaxed);
+        let most = self.most().min(spare.len());
         let rest = spare.split_off(most);
         drop(spare);
         drop(rest);
+    }
+
+    /// Lets the system have all that waits, if `calm`: nobody writes, and nothing is left to compact.
+    pub fn trim_if(&self, calm: bool) {
+        // Seeded: memory that waits is kept for ever.
+        if calm && !bug!("budget_chunks_are_never_given_back") {
+            let spare = std::mem::take(&mut *self.spare.lock());
+            drop(spare);
+        }
     }
 }
 

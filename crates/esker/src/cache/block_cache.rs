@@ -167,12 +167,14 @@ impl BlockCache {
     /// Counts the memory of an index that was loaded, and what of it is a filter.
     pub fn charge_index(&self, bytes: u64, filter: u64) {
         self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.memory.count_index(bytes, true);
         self.filter_bytes.fetch_add(filter, Ordering::Relaxed);
     }
 
     /// Takes back what [`Self::charge_index`] counted.
     pub fn discharge_index(&self, bytes: u64, filter: u64) {
         self.index_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.count_index(bytes, false);
         self.filter_bytes.fetch_sub(filter, Ordering::Relaxed);
     }
 

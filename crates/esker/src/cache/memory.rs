@@ -96,6 +96,21 @@ impl FrameMemory {
         }
     }
 
+    /// An index of so many bytes came, or went: it takes a part of the capacity.
+    pub(super) fn count_index(&self, _bytes: u64, _came: bool) {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let Some(chunks) = &self.chunks {
+            chunks.count_index(_bytes, _came);
+        }
+    }
+
+    fn count_other(&self, _bytes: u64, _came: bool) {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let Some(chunks) = &self.chunks {
+            chunks.count_other(_bytes, _came);
+        }
+    }
+
     /// The bytes of all frames.
     pub(super) fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
@@ -123,6 +138,9 @@ impl FrameMemory {
     pub(super) fn allocate(&self, bytes: usize) -> Piece {
         let piece = self.try_chunk(bytes).unwrap_or_else(|| by_allocator(bytes));
         self.allocated.fetch_add(piece.bytes() as u64, Ordering::Relaxed);
+        if !piece.in_chunk {
+            self.count_other(piece.bytes() as u64, true);
+        }
         piece
     }
 
@@ -136,6 +154,7 @@ impl FrameMemory {
             unsafe { chunks.free(piece) };
         }
         if !piece.in_chunk {
+            self.count_other(piece.bytes() as u64, false);
             // Under the model checker the memory stays allocated, so that the checker detects a
             // later use.
             #[cfg(not(loom))]
@@ -184,12 +203,10 @@ mod chunks {
     use parking_lot::Mutex;
     use std::ptr::NonNull;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     /// A huge page.
     const CHUNK_BYTES_MAX: usize = 2 << 20;
-    /// This part of the capacity may be chunks; the rest is for indexes and other frames.
-    const CHUNKED: (usize, usize) = (7, 8);
     /// Frames of one size that come from the allocator before the first chunk, in chunks.
     const CHUNKS_BEFORE: usize = 4;
     /// A chunk has at least so many frames, so that little of it is lost at its end.
@@ -206,9 +223,11 @@ mod chunks {
         bytes: usize,
         /// Where they come from, if its chunks have this size.
         pool: Option<Arc<ChunkPool>>,
-        /// How many there are, and how many there may be.
+        /// How many there are.
         count: AtomicUsize,
-        most: AtomicUsize,
+        /// Bytes that the cache keeps, and what else it has than chunks: indexes, and other frames.
+        capacity: AtomicU64,
+        others: AtomicU64,
         classes: [Mutex<Class>; STEPS * (POWERS.end - POWERS.start)],
     }
 
@@ -272,8 +291,14 @@ mod chunks {
             let most = usize::try_from(most).unwrap_or(CHUNK_BYTES_MAX).clamp(1, CHUNK_BYTES_MAX);
             let bytes = 1 << most.ilog2();
             let pool = Some(pool).filter(|pool| pool.chunk_bytes() == bytes).cloned();
-            let (count, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            Self { bytes, pool, count, most, classes: std::array::from_fn(|_| Mutex::default()) }
+            Self {
+                bytes,
+                pool,
+                count: AtomicUsize::new(0),
+                capacity: AtomicU64::new(0),
+                others: AtomicU64::new(0),
+                classes: std::array::from_fn(|_| Mutex::default()),
+            }
         }
 
         pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
@@ -312,7 +337,7 @@ mod chunks {
                 drop(class);
                 if let Some(chunk) = empty {
                     // SAFETY: no frame of it is in use, and its class does not have it any more.
-                    self.give(unsafe { Chunk::end(chunk, self.bytes, bytes) });
+                    unsafe { self.give(chunk, bytes) };
                 }
             } else {
                 class.elsewhere = class.elsewhere.saturating_sub(bytes);
@@ -321,34 +346,58 @@ mod chunks {
 
         /// The cache keeps about so many bytes.
         pub(super) fn set_capacity(&self, bytes: u64) {
-            let most = usize::try_from(bytes).unwrap_or(usize::MAX) / CHUNKED.1 * CHUNKED.0;
-            self.most.store(most / self.bytes, Ordering::Relaxed);
-            if let Some(pool) = &self.pool {
-                self.tell(pool);
-                pool.shed();
-            }
+            self.capacity.store(bytes, Ordering::Relaxed);
+            self.tell();
+        }
+
+        /// An index of so many bytes came, or went.
+        pub(super) fn count_index(&self, bytes: u64, came: bool) {
+            self.count_other(bytes, came);
+            self.tell();
+        }
+
+        /// A frame of so many bytes came from the allocator, or went.
+        pub(super) fn count_other(&self, bytes: u64, came: bool) {
+            match came {
+                true => self.others.fetch_add(bytes, Ordering::Relaxed),
+                false => self.others.fetch_sub(bytes, Ordering::Relaxed),
+            };
         }
 
         fn take(&self) -> Option<budget::Chunk> {
             let Some(pool) = &self.pool else { return budget::Chunk::new(self.bytes) };
             let chunk = pool.take_for_cache()?;
             self.count.fetch_add(1, Ordering::Relaxed);
-            self.tell(pool);
+            self.tell();
             Some(chunk)
         }
 
-        fn give(&self, chunk: budget::Chunk) {
+        /// Gives a chunk back of which no frame is in use.
+        ///
+        /// # Safety
+        /// Nobody uses the chunk or a frame of it any more. Its frames have `bytes`.
+        unsafe fn give(&self, chunk: NonNull<Chunk>, bytes: usize) {
+            // SAFETY: as the caller promises.
+            let memory = unsafe { Chunk::end(chunk, (self.bytes, bytes), self.pool.is_some()) };
             if let Some(pool) = &self.pool {
                 self.count.fetch_sub(1, Ordering::Relaxed);
-                self.tell(pool);
-                pool.give(chunk);
+                self.tell();
+                pool.give(memory);
             }
         }
 
-        fn tell(&self, pool: &ChunkPool) {
-            let (count, most) = (&self.count, &self.most);
-            let room = most.load(Ordering::Relaxed).saturating_sub(count.load(Ordering::Relaxed));
-            pool.set_room_of_cache(room);
+        /// Tells the pool how many chunks the cache may still have.
+        fn tell(&self) {
+            let load = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
+            let room = || {
+                let chunks = (self.count.load(Ordering::Relaxed) * self.bytes) as u64;
+                let taken = chunks + load(&self.others);
+                let room = load(&self.capacity).saturating_sub(taken) / self.bytes as u64;
+                usize::try_from(room).unwrap_or(usize::MAX)
+            };
+            if let Some(pool) = &self.pool {
+                pool.set_room_of_cache(room);
+            }
         }
 
         #[cfg(test)]
@@ -446,7 +495,7 @@ mod chunks {
                 let open = std::mem::take(&mut self.classes[class].get_mut().open);
                 for chunk in open {
                     // SAFETY: each frame keeps this object alive, so no chunk has any.
-                    self.give(unsafe { Chunk::end(chunk.0, self.bytes, class_bytes(class)) });
+                    unsafe { self.give(chunk.0, class_bytes(class)) };
                 }
             }
         }
@@ -463,19 +512,25 @@ mod chunks {
             chunk
         }
 
-        /// The memory of a chunk, with zeroes where a header may have left bytes without a value.
+        /// The memory of a chunk. If it is used `again`, it has zeroes where a header may have left bytes
+        /// without a value.
         ///
         /// # Safety
         /// Nobody uses the chunk or a frame of it any more. It has `chunk_bytes`, and frames of `bytes`.
-        unsafe fn end(chunk: NonNull<Self>, chunk_bytes: usize, bytes: usize) -> budget::Chunk {
+        unsafe fn end(
+            chunk: NonNull<Self>,
+            (chunk_bytes, bytes): (usize, usize),
+            again: bool,
+        ) -> budget::Chunk {
             let start = chunk.cast::<u8>();
-            // SAFETY: the head and all frames lie inside the chunk, and nobody uses them.
-            unsafe {
-                start.write_bytes(0, size_of::<Self>());
-                for frame in 0..frames(chunk_bytes, bytes) {
+            for frame in (0..frames(chunk_bytes, bytes)).filter(|_| again) {
+                // SAFETY: all frames lie inside the chunk, and nobody uses them.
+                unsafe {
                     start.add(size_of::<Self>() + frame * bytes).write_bytes(0, HEADER_BYTES_MAX);
                 }
             }
+            // SAFETY: so does the head.
+            unsafe { start.write_bytes(0, size_of::<Self>()) };
             // SAFETY: it was made of a chunk of so many bytes.
             unsafe { budget::Chunk::from_start(start, chunk_bytes) }
         }

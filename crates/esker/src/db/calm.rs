@@ -71,7 +71,6 @@ impl Core {
         }
         self.calm.lock().tightened(visible);
         self.govern();
-        self.pool.trim();
         self.reserve.rest(|| self.state_now().active().bytes());
         wait(looks.wait(settings, now))
     }

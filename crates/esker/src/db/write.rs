@@ -548,6 +548,7 @@ impl Core {
         let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
         let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes()));
         let calm = self.calm.lock().is_tight(self.visible());
+        self.pool.trim_if(calm);
         if let Some(bytes) = decide(&self.settings, taken, calm) {
             self.cache.set_capacity(bytes);
         }

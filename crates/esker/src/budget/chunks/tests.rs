@@ -28,14 +28,15 @@ fn no_more_waits_than_a_set_and_the_room_of_the_cache() {
     let chunk = pool.chunk_bytes();
     taken(&pool, 20).into_iter().for_each(|chunk| pool.give(chunk));
     assert_eq!(pool.bytes(), (4 * chunk, 0));
-    pool.set_room_of_cache(3);
+    pool.set_room_of_cache(|| 3);
     taken(&pool, 20).into_iter().for_each(|chunk| pool.give(chunk));
     assert_eq!(pool.bytes(), (4 * chunk, 3 * chunk));
     // The cache has grown.
-    pool.set_room_of_cache(1);
-    pool.shed();
+    pool.set_room_of_cache(|| 1);
     assert_eq!(pool.bytes(), (4 * chunk, chunk));
-    pool.trim();
+    pool.trim_if(false);
+    assert_eq!(pool.bytes(), (4 * chunk, chunk));
+    pool.trim_if(true);
     assert_eq!(pool.bytes(), (0, 0));
     let none = ChunkPool::keeping_none();
     none.give(none.take().unwrap());
