@@ -303,7 +303,7 @@ fn what_waits_for_a_reader_is_bounded() {
 #[test]
 #[cfg(target_os = "linux")]
 fn chunks_wait_for_memtables_and_for_frames() {
-    let (set, capacity) = (8 << 20, 256 << 20);
+    let (set, capacity) = (8 << 20, 160 << 20);
     let pool = Arc::new(ChunkPool::new(set));
     let chunk = pool.chunk_bytes();
     let cache = Arc::new(BlockCache::with_pool(capacity, &pool));
