@@ -239,6 +239,14 @@ pub(crate) unsafe fn write_if<T>(pointer: *mut T, value: T) {
     }
 }
 
+/// The caller's buffer for `capacity` bytes, which may be NULL if that is 0.
+pub(crate) fn room(buffer: *mut c_void, capacity: usize) -> Result<*mut u8> {
+    if buffer.is_null() && capacity > 0 {
+        return misuse(format!("the buffer is NULL and its capacity is {capacity}"));
+    }
+    Ok(buffer.cast())
+}
+
 /// Bytes from C.
 ///
 /// # Safety

@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{answer, border, bound, bytes, free, place, quiet, range, shared, write_if};
+use crate::border::{
+    answer, border, bound, bytes, free, place, quiet, range, room, shared, write_if,
+};
 use crate::code::esker_code;
 use crate::fault::{Result, esker_error, misuse};
 use crate::handle::kind;
@@ -360,13 +362,11 @@ pub unsafe extern "C" fn esker_get_copy(
         let value_len = place(value_len, "value_len", 0)?;
         let found = place(found, "found", false)?;
         let keyspace = &shared(keyspace)?.keyspace;
-        if buffer.is_null() && capacity > 0 {
-            return misuse(format!("the buffer is NULL and its capacity is {capacity}"));
-        }
+        let buffer = room(buffer, capacity)?;
         let len = keyspace.get_with(bytes(key, key_len, "key")?, |value| {
             let taken = value.len().min(capacity);
             if taken > 0 {
-                std::ptr::copy_nonoverlapping(value.as_ptr(), buffer.cast::<u8>(), taken);
+                std::ptr::copy_nonoverlapping(value.as_ptr(), buffer, taken);
             }
             value.len()
         })?;

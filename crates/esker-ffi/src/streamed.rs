@@ -4,7 +4,7 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
 use crate::border::{
-    border, bytes, exclusive, free, give, place, quiet, shared, shared_or_null, write_if,
+    border, bytes, exclusive, free, give, place, quiet, room, shared, shared_or_null, write_if,
 };
 use crate::code::esker_code;
 use crate::fault::{Fault, Result, esker_error, misuse};
@@ -12,7 +12,7 @@ use crate::handle::kind;
 use crate::ingestion::esker_ingestion;
 use crate::keyspace::esker_keyspace;
 use crate::snapshot::esker_snapshot;
-use esker::ValueReader;
+use esker::{Keyspace, ValueReader};
 use std::ffi::{c_int, c_void};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
@@ -61,6 +61,20 @@ impl Read for Source {
     }
 }
 
+/// A keyspace, a key in it, and the value that a function gives for it, which may free the keyspace's
+/// handle.
+///
+/// # Safety
+/// B1 for `keyspace`, B2 for `key`, B5 for `read`.
+unsafe fn given<'a>(
+    keyspace: *const esker_keyspace,
+    (key, key_len): (*const c_void, usize),
+    (read, context): (esker_read, *mut c_void),
+) -> Result<(Keyspace, &'a [u8], Source)> {
+    let keyspace = shared(keyspace)?.keyspace.clone();
+    Ok((keyspace, bytes(key, key_len, "key")?, Source::new(read, context)?))
+}
+
 /// Inserts a value that comes in pieces from `read`, which is called with `context` until the value
 /// ends. It may have up to 1 GiB, whatever the memory option: no more than two pieces of it, of
 /// 256 KiB, are in memory. Its bytes go to `value_len`, which may be NULL.
@@ -83,9 +97,7 @@ pub unsafe extern "C" fn esker_put_from(
 ) -> esker_code {
     write_if(value_len, 0);
     border(error, || {
-        // The function may free its handle.
-        let keyspace = shared(keyspace)?.keyspace.clone();
-        let (key, source) = (bytes(key, key_len, "key")?, Source::new(read, context)?);
+        let (keyspace, key, source) = given(keyspace, (key, key_len), (read, context))?;
         write_if(value_len, keyspace.insert_reader(key, source)?);
         Ok(())
     })
@@ -108,9 +120,7 @@ pub unsafe extern "C" fn esker_ingestion_put_from(
 ) -> esker_code {
     write_if(value_len, 0);
     border(error, || {
-        // The function may free its handle.
-        let keyspace = shared(keyspace)?.keyspace.clone();
-        let (key, source) = (bytes(key, key_len, "key")?, Source::new(read, context)?);
+        let (keyspace, key, source) = given(keyspace, (key, key_len), (read, context))?;
         let mut ingestion = exclusive(ingestion)?;
         write_if(value_len, ingestion.open()?.insert_reader(&keyspace, key, source)?);
         Ok(())
@@ -182,9 +192,7 @@ pub unsafe extern "C" fn esker_value_reader_read(
     border(error, || {
         let len = place(len, "len", 0)?;
         let mut reader = exclusive(reader)?;
-        if buffer.is_null() && capacity > 0 {
-            return misuse(format!("the buffer is NULL and its capacity is {capacity}"));
-        }
+        let buffer = room(buffer, capacity)?;
         let mut filled = 0;
         while filled < capacity {
             let piece = reader.fill_buf().map_err(of_reader)?;
@@ -192,8 +200,7 @@ pub unsafe extern "C" fn esker_value_reader_read(
             if taken == 0 {
                 break;
             }
-            let to = buffer.cast::<u8>().add(filled);
-            std::ptr::copy_nonoverlapping(piece.as_ptr(), to, taken);
+            std::ptr::copy_nonoverlapping(piece.as_ptr(), buffer.add(filled), taken);
             reader.consume(taken);
             filled += taken;
         }

@@ -73,9 +73,8 @@ impl Piece {
 
 impl FrameMemory {
     /// The memory for a cache of this capacity.
-    pub(super) fn new(capacity: u64, pool: &Arc<ChunkPool>) -> Self {
+    pub(super) fn new(capacity: u64, _pool: &Arc<ChunkPool>) -> Self {
         let _chunk_bytes = capacity / CHUNKS_MIN;
-        let _pool = pool;
         let memory = Self {
             allocated: Total::new(0),
             retired: Total::new(0),

@@ -178,14 +178,14 @@ fn layout(size: usize) -> Option<Layout> {
 }
 
 impl Drop for Arena {
-    #[allow(unsafe_code, reason = "frees what `new_chunk` allocated")]
+    #[allow(unsafe_code, reason = "frees what `alone` allocated")]
     fn drop(&mut self) {
         for chunk in self.chunks.get_mut().drain(..) {
-            // SAFETY: the pointer came from `Box::leak` in `new_chunk` and is freed once, here.
+            // SAFETY: the pointer came from `Box::leak` in `Self::chunk` and is freed once, here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             match (chunk.pooled, layout(chunk.len)) {
                 (Some(pooled), _) => self.pool.give(pooled),
-                // SAFETY: `base` was allocated with this very layout.
+                // SAFETY: `alone` allocated `base` with this very layout.
                 (None, Some(layout)) => unsafe { dealloc(chunk.base.as_ptr(), layout) },
                 (None, None) => {}
             }
