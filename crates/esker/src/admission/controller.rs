@@ -4,6 +4,7 @@
 //! looks at a clock, and what has to be remembered from one decision to the next is an argument.
 
 use crate::compaction::policy;
+use crate::compaction::pressure::Fullness;
 use crate::error::Cause;
 use crate::options::settings::SEALED_MAX;
 use std::time::Duration;
@@ -56,6 +57,17 @@ pub struct Pressure {
     pub tiers: usize,
     /// Workers that compact at the same time.
     pub workers: usize,
+    /// Bytes of deltas that stay because of damage: no work takes them away, so nobody waits for
+    /// it (S16).
+    pub left: u64,
+}
+
+impl Pressure {
+    /// What trees say that are so full.
+    pub fn of(trees: Fullness, workers: usize) -> Self {
+        let Fullness { fill, tiers, left } = trees;
+        Self { allowed: policy::pace(fill), full: fill >= 1.0, tiers, workers, left }
+    }
 }
 
 /// What the pacer does with writers.
@@ -205,7 +217,9 @@ pub fn decide(
 ) -> PaceDecision {
     let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
     let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
-    let ratio = share(debts.deltas, debts.bases);
+    // Seeded: deltas over a damaged base slow writers down for ever.
+    let left = if bug!("admission_damage_paces_writers") { 0 } else { pressure.left };
+    let ratio = share(debts.deltas.saturating_sub(left), debts.bases);
     let set = debts.budget as f64 / (SEALED_MAX + 1) as f64;
     let frees = freeing(debts, pressure, drains, set);
     let by_flush = pace_by_memory(fill).map(|multiple| multiple * frees);

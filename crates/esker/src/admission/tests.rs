@@ -343,9 +343,24 @@ fn a_flush_that_hangs_slows_writers_before_it_ends() {
 }
 
 #[test]
+fn deltas_over_damage_slow_nobody() {
+    let pacer = Pacer::default();
+    let (tiers, workers) = (0, 2);
+    let press = |left| pacer.press(Pressure { allowed: None, full: false, tiers, workers, left });
+    press(0);
+    pacer.update(debts(0, 500 * MIB));
+    assert!(!pacer.is_open());
+    // Nothing will compact 450 of the 500 MiB.
+    press(450 * MIB);
+    pacer.update(debts(0, 500 * MIB));
+    assert!(pacer.is_open());
+}
+
+#[test]
 fn the_rate_follows_the_runs_without_jumps() {
     let pacer = Pacer::default();
-    let press = |allowed| pacer.press(Pressure { allowed, full: false, tiers: 1, workers: 2 });
+    let press =
+        |allowed| pacer.press(Pressure { allowed, full: false, tiers: 1, workers: 2, left: 0 });
     let drain = {
         press(Some(2.0));
         pacer.drains().compaction

@@ -82,6 +82,12 @@ fn parts<O: KeyOrder>(order: &O, row: &Row, slices: &[Slice]) -> Vec<Part> {
             {
                 break;
             }
+            // Seeded: of a part that was split while its slice was written only the lower one gets it.
+            bug!("compaction_split_parts_get_one_slice", {
+                if at > first {
+                    break;
+                }
+            });
             let Some(run) = partitioning::part_of(order, &slice.run, lower, upper) else {
                 continue;
             };

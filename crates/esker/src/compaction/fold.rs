@@ -186,13 +186,13 @@ impl Folding {
             return match (value, expiry) {
                 (None, _) => delete(gc, counts, Origin::Delete, self.stripe, key, seq, out),
                 (Some(value), None) => {
-                    self.value(gc, counts, self.stripe, key, (seq, Kind::Put, &value), out)
+                    self.under(folded.kept, gc, counts, (seq, Kind::Put, &value), out)
                 }
                 (Some(value), Some(expiry)) => {
                     let mut stored = Vec::with_capacity(EXPIRY_BYTES + value.len());
                     join(expiry, &value, &mut stored);
                     let entry = (seq, Kind::ExpiringPut, &stored[..]);
-                    self.value(gc, counts, self.stripe, key, entry, out)
+                    self.under(folded.kept, gc, counts, entry, out)
                 }
             };
         }
@@ -200,15 +200,28 @@ impl Folding {
             Base::Unknown | Base::Absent => Ok(()),
             Base::Delete(seq) => delete(gc, counts, Origin::Delete, self.stripe, key, seq, out),
             Base::Expired(seq) => delete(gc, counts, Origin::Removed, self.stripe, key, seq, out),
-            // A filter does not see a value that operands change.
-            Base::Value(seq, kind, stored) if folded.kept > 0 => {
-                counts.entries_out += 1;
-                out(key, if gc.is_settled(self.stripe) { 0 } else { seq }, kind, stored)
-            }
             Base::Value(seq, kind, stored) => {
-                self.value(gc, counts, self.stripe, key, (seq, kind, stored), out)
+                self.under(folded.kept, gc, counts, (seq, kind, stored), out)
             }
         }
+    }
+
+    /// Hands over a value under so many operands. A filter does not see a value that operands change.
+    fn under(
+        &self,
+        operands: usize,
+        gc: &VersionGc,
+        counts: &mut CompactionCounts,
+        (seq, kind, stored): (Seq, Kind, &[u8]),
+        out: &mut impl Out,
+    ) -> Result<()> {
+        // Seeded: a filter removes a value that newer operands change.
+        if operands > 0 && !bug!("compaction_filter_under_kept_operands") {
+            counts.entries_out += 1;
+            let seq = if gc.is_settled(self.stripe) { 0 } else { seq };
+            return out(&self.key, seq, kind, stored);
+        }
+        self.value(gc, counts, self.stripe, &self.key, (seq, kind, stored), out)
     }
 
     /// Rule 3.

@@ -1,7 +1,8 @@
-//! Names of partitions and spans.
+//! Names of partitions and spans, and those that say how full a tree is.
 
 use super::scores::Place;
 use crate::base::KeyspaceId;
+use std::collections::HashSet;
 
 /// Names a partition, or a span of a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,4 +25,13 @@ impl PartitionKey {
     pub(super) fn place(&self) -> Place {
         (self.tier, self.lower.clone())
     }
+}
+
+/// What says how full a tree is.
+#[derive(Debug, Default)]
+pub struct Urgent {
+    /// Partitions and spans with their scores, and the pending runs at which spans of their trees are due.
+    pub parts: Vec<(PartitionKey, f64, usize)>,
+    /// Those whose work failed because of damage: nobody waits for them (S16).
+    pub damaged: HashSet<PartitionKey>,
 }

@@ -1,7 +1,7 @@
 //! When work is due, and how large the shape of a tree is: pure functions of sizes and counts.
 //!
 //! The engine and the simulator (`cargo xtask simulate`) call the same functions, so a constant is
-//! chosen where it costs seconds, and then holds in the engine. `docs/compaction.md` gives what the
+//! chosen where it costs seconds, and then holds in the engine. `docs/tiers.md` gives what the
 //! simulator printed.
 //!
 //! The terms: F is the bytes of one flush, D the live bytes, r = D/F. A tree has L tiers of spans
@@ -165,7 +165,7 @@ fn groups(children: &[u64], count: usize) -> Vec<usize> {
 }
 
 /// How urgent the push of a span with so many pending runs is; at 1 and above it is due.
-/// `runs_max` is from [`runs_max()`]. Some of the spans are due one run earlier.
+/// `runs_max` is from [`runs_max()`]. Some of the spans are due earlier, by up to a quarter.
 pub fn runs_due(runs: usize, runs_max: usize, stagger: u64) -> f64 {
     let variants = runs_max as u64 / 4 + 1;
     let most = runs_max - (stagger % variants) as usize;

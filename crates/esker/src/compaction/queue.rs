@@ -13,7 +13,7 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
-pub use super::key::PartitionKey;
+pub use super::key::{PartitionKey, Urgent};
 use super::looks::Looks;
 use super::policy;
 use super::scores::{Candidate, Shape, expiry_score};
@@ -72,6 +72,9 @@ struct Inner {
     relieving: bool,
     /// A flush found no space while compactions held some: they end, and the flush is tried again.
     yielding: bool,
+    /// How many partitions and spans were scored.
+    #[cfg(test)]
+    scored: usize,
 }
 
 /// The background work that is due or under way.
@@ -93,6 +96,10 @@ impl Inner {
         settings: &Settings,
         time: Millis,
     ) {
+        #[cfg(test)]
+        {
+            self.scored += 1;
+        }
         let shape = self.shapes.get(&keyspace).copied().unwrap_or_default();
         let due = shape.score(tier, partition, settings);
         let score = due.max(expiry_score(partition, time));
@@ -205,7 +212,9 @@ impl WorkQueue {
         if inner.still.contains(&keyspace) {
             return;
         }
-        if inner.shapes.entry(keyspace).or_default().follow(tree, settings) {
+        let changed = inner.shapes.entry(keyspace).or_default().follow(tree, settings);
+        // Seeded: each change looks at all spans of the tree.
+        if changed || bug!("compaction_each_change_scores_all_spans") {
             inner.candidates.retain(|key, _| key.keyspace != keyspace || key.tier == 0);
             for (tier, row) in tree.rows().iter().enumerate().skip(1) {
                 let spans = row.partitions().iter();
@@ -236,10 +245,9 @@ impl WorkQueue {
         self.inner.lock().shapes.get(&keyspace).map_or(0.0, |shape| shape.fresh)
     }
 
-    /// The most urgent partitions and spans, also those being compacted or pushed, with their scores, and
-    /// the pending runs at which spans of their trees are due. Damaged ones are left out: nobody waits
-    /// for them (S16). At most [`LOOKED_AT`].
-    pub fn most_urgent(&self) -> Vec<(PartitionKey, f64, usize)> {
+    /// The most urgent partitions and spans, also those being compacted or pushed. At most
+    /// [`LOOKED_AT`]; damaged ones are named apart.
+    pub fn most_urgent(&self) -> Urgent {
         let inner = self.inner.lock();
         let waiting = inner.candidates.iter().map(|(key, candidate)| (key, candidate.score));
         let under_way = inner.taken.iter().map(|(key, candidate)| (key, candidate.score));
@@ -251,7 +259,10 @@ impl WorkQueue {
             all.truncate(LOOKED_AT);
         }
         let runs_max = |id| inner.shapes.get(&id).map_or(policy::RUNS_MAX, |shape| shape.runs_max);
-        all.into_iter().map(|(key, score)| (key.clone(), score, runs_max(key.keyspace))).collect()
+        let part =
+            |(key, score): (&PartitionKey, f64)| (key.clone(), score, runs_max(key.keyspace));
+        let parts = all.into_iter().map(part).collect();
+        Urgent { parts, damaged: inner.damaged.keys().cloned().collect() }
     }
 
     /// Wakes the workers if a compaction is due, and a flush that waits for one if none is any more.
@@ -491,6 +502,8 @@ impl WorkQueue {
     /// Whether a compaction of this partition, or a push of this span, is under way.
     pub fn is_busy(&self, keyspace: KeyspaceId, tier: usize, lower: Option<&[u8]>) -> bool {
         let inner = self.inner.lock();
+        // Seeded: a span that is being pushed passes for a partition that is being compacted.
+        let tier = if bug!("compaction_tiers_share_names") { 0 } else { tier };
         let key = || PartitionKey { keyspace, tier, lower: lower.map(<[u8]>::to_vec) };
         !inner.busy.is_empty() && inner.busy.contains(&key())
     }

@@ -1,5 +1,5 @@
 //! Flush: a sealed set of memtables becomes one run file (two, if open has replayed it and it is
-//! large), cut at partition bounds. Each piece becomes a delta of its partition.
+//! large), cut at the bounds of the row that gets it: deltas of partitions, or runs of the top tier.
 //!
 //! 1. The oldest sealed set goes first, once everything below its end is published (R3).
 //! 2. The log before its end is released only after the edit is synced (R3).

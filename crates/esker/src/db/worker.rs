@@ -295,6 +295,7 @@ impl Core {
             let usable = self.catalog.lock().with_known_order(ids);
             self.work.comparator_arrived(&usable);
         }
+        self.update_pressure();
     }
 
     /// Recomputes how urgent the compactions of a tree are; `None`: the tree is gone.

@@ -15,7 +15,7 @@ use crate::admission::{Admission, Debts, Pressure, Terms, would_block};
 use crate::base::{CustomOrder, Kind, SEQ_MAX, Seq};
 use crate::catalog::{KeyspaceState, orders_of};
 use crate::commit::{Class, Pipeline};
-use crate::compaction::{policy, pressure};
+use crate::compaction::pressure;
 use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
@@ -528,9 +528,8 @@ impl Core {
     pub(crate) fn update_pressure(&self) {
         let version = self.state_now().version.clone();
         let owner = |id| self.catalog.lock().by_id(id).cloned();
-        let (fill, tiers) = pressure::fullest(&version, &self.work.most_urgent(), owner);
-        let (allowed, workers) = (policy::pace(fill), self.settings.workers);
-        self.pacer.press(Pressure { allowed, full: fill >= 1.0, tiers, workers });
+        let trees = pressure::fullest(&version, &self.work.most_urgent(), owner);
+        self.pacer.press(Pressure::of(trees, self.settings.workers));
         self.update_pace();
         self.govern();
     }

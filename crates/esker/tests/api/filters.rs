@@ -1,7 +1,8 @@
 //! Compaction filters.
 
 use crate::{Place, keys, small, text};
-use esker::{CompactionFilter, Db, Decision, ErrorKind, KeyspaceOptions, Options};
+use esker::{Append, CompactionFilter, Db, Decision, ErrorKind, KeyspaceOptions, Options};
+use esker_testkit::harness::HandClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -160,4 +161,34 @@ fn a_filter_that_is_not_given_is_not_asked() {
     let db = Db::open_with(place.path(), options).unwrap();
     db.compact().unwrap();
     assert_eq!(db.keyspace("k").unwrap().iter().unwrap().count(), 0);
+}
+
+#[test]
+fn a_value_is_not_judged_under_operands_that_change_it() {
+    let (filter, clock) = (Arc::new(Tidy::default()), Arc::new(HandClock::default()));
+    let mut options = small();
+    options.compaction_filters.push(filter.clone());
+    options.clock = clock.clone();
+    clock.set(1_000);
+    let place = Place::new();
+    let db = Db::open_with(place.path(), options).unwrap();
+    let mut wanted = KeyspaceOptions::merging(Append::new("").name());
+    wanted.compaction_filter = Some("tidy".to_owned());
+    wanted.ttl = Some(Duration::from_millis(100));
+    let list = db.keyspace_with("list", wanted).unwrap();
+    list.insert("k", "-0").unwrap();
+    // It expires with the value, so a compaction applies it.
+    list.merge("k", "1").unwrap();
+    // It expires later, so it stays above the result.
+    clock.set(1_050);
+    list.merge("k", "2").unwrap();
+    db.compact().unwrap();
+    assert_eq!(text(list.get("k").unwrap()).as_deref(), Some("-012"));
+    assert_eq!(filter.asked.load(Ordering::SeqCst), 0);
+    // Once the value has expired, what is left of the operands is the newest value.
+    clock.set(1_120);
+    list.insert("l", "-").unwrap();
+    db.compact().unwrap();
+    assert_eq!(text(list.get("k").unwrap()).as_deref(), Some("2"));
+    assert_eq!((list.get("l").unwrap(), filter.asked.load(Ordering::SeqCst) > 0), (None, true));
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const ENTRIES: usize = 9000;
 
-fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
+pub(super) fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
     let mut options = small();
     options.memtable_bytes = Some(16 << 10);
     options.partition_bytes = Some(4 << 10);

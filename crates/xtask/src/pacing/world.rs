@@ -285,7 +285,8 @@ impl World {
         if !ended.is_empty() {
             let fill = self.fill();
             let allowed = policy::pace(fill).filter(|_| self.rule == Rule::Paced);
-            let pressure = Pressure { allowed, full: fill >= 1.0, tiers: TIERS, workers: WORKERS };
+            let pressure =
+                Pressure { allowed, full: fill >= 1.0, tiers: TIERS, workers: WORKERS, left: 0 };
             self.pacer.press(pressure);
             self.look();
         }

@@ -28,7 +28,10 @@ fn the_runs_of_a_path_add_up_and_those_of_its_neighbours_do_not() {
         row(&[("", 6), ("m", 12)]),
         row(&[("", 4)]),
     ]);
-    let at = |part: &PartitionKey, scores: &Scores| fill(&Bytewise, &tree, part, (scores, 6));
+    let whole = HashSet::new();
+    let at = |part: &PartitionKey, scores: &Scores| {
+        fill(&Bytewise, &tree, part, Known { scores, damaged: &whole, runs_max: 6 })
+    };
     // 9 + 6 + 4 of 2 * 6 + 10 runs, and nothing is late; 2 + 12 + 4.
     let deep = key(0, "d");
     let none = Scores::new();
@@ -40,4 +43,40 @@ fn the_runs_of_a_path_add_up_and_those_of_its_neighbours_do_not() {
     assert_eq!(at(&deep, &scores), policy::fill(19, late, 2, 6));
     assert_eq!(at(&key(1, "m"), &scores), policy::fill(17, policy::late(12, 2.0), 2, 6));
     assert!(at(&key(1, "m"), &scores) > 1.0 && at(&deep, &scores) < 1.0);
+}
+
+#[test]
+fn runs_that_wait_over_damage_slow_nobody() {
+    let tree = Tree::of_rows(vec![
+        row(&[("", 3), ("d", 9), ("m", 1)]),
+        row(&[("", 6), ("m", 90)]),
+        row(&[("", 4)]),
+    ]);
+    let (part, scores) = (key(0, "m"), Scores::from([(key(0, "m"), 1.2), (key(1, "m"), 9.0)]));
+    let at = |damaged: &[PartitionKey]| {
+        let damaged = damaged.iter().cloned().collect();
+        fill(&Bytewise, &tree, &part, Known { scores: &scores, damaged: &damaged, runs_max: 6 })
+    };
+    // The span over the part that is due has far more runs than any may have.
+    assert!(at(&[]) > 1.0);
+    // If it is damaged, the part's own run and those of the other tier are what counts, and the part
+    // beside it, which has nothing to do with this path, changes nothing.
+    let rest = policy::fill(1 + 4, policy::late(1, 1.2), 2, 6);
+    assert_eq!(at(&[key(1, "m")]), rest);
+    assert_eq!(at(&[key(1, "m"), key(1, "")]), rest);
+    assert!(rest < 1.0);
+}
+
+#[test]
+fn the_deltas_of_a_damaged_partition_are_known_to_stay() {
+    let empty = |lower, upper| partition(lower, upper, &[]);
+    let full = empty(Some("m"), None).with_delta(run(Role::Delta, &[("n", "o")]));
+    let bytes = full.delta_bytes();
+    assert!(bytes > 0);
+    let above = empty(None, None).with_delta(run(Role::Delta, &[("n", "o")]));
+    let rows = [vec![empty(None, Some("m")), Arc::new(full)], vec![Arc::new(above)]];
+    let tree = Tree::of_rows(rows.map(Row::new).into());
+    let of = |part| left(&Bytewise, &tree, &part);
+    assert_eq!((of(key(0, "m")), of(key(0, "")), of(key(0, "q"))), (bytes, 0, 0));
+    assert_eq!(of(key(1, "")), 0, "pending runs are no debt");
 }

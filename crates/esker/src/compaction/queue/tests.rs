@@ -1,5 +1,6 @@
 use super::*;
 use crate::compaction::partitioning::tests as partitioning;
+use crate::manifest::Row;
 use crate::run::Role;
 use std::path::Path;
 
@@ -320,4 +321,66 @@ fn flushes_wait_for_what_is_due_and_can_begin() {
         work.signal().epoch() != epoch && !work.takes_runs_away(),
         "a flush that waits looks again"
     );
+}
+
+#[test]
+fn of_many_parts_the_most_urgent_are_looked_at_and_the_damaged_are_named_apart() {
+    let (work, settings) = (work(), partitioning::settings());
+    let lower = |number: usize| format!("{number:03}");
+    // The higher the number, the more deltas wait: from 9, at which a partition is due, on.
+    let part = |number: usize| {
+        let empty = partitioning::partition(Some(&lower(number)), Some(&lower(number + 1)), &[]);
+        let deltas = (0..9 + number).map(|_| partitioning::run(Role::Delta, &[])).collect();
+        let (lower, upper) = (empty.lower.clone(), empty.upper.clone());
+        Arc::new(Partition { lower, upper, base: empty.base.clone(), deltas })
+    };
+    let come = (0..LOOKED_AT + 6).map(|number| (0, part(number))).collect();
+    let moved = Moved { come, ..Moved::default() };
+    work.moved(0, (&Tree::default(), &moved), &settings, 0);
+    let numbers = |urgent: &Urgent| -> HashSet<String> {
+        let lower = |key: &PartitionKey| String::from_utf8(key.lower.clone().unwrap()).unwrap();
+        urgent.parts.iter().map(|(key, _, _)| lower(key)).collect()
+    };
+    let expected = |range: std::ops::Range<usize>| range.map(lower).collect::<HashSet<_>>();
+    let urgent = work.most_urgent();
+    assert_eq!(numbers(&urgent), expected(6..LOOKED_AT + 6));
+    assert!(urgent.damaged.is_empty());
+    // The most urgent one is damaged.
+    let worst = PartitionKey::of_partition(0, Some(lower(LOOKED_AT + 5).into_bytes()));
+    assert!(work.take(std::slice::from_ref(&worst)));
+    work.end_compactions(std::slice::from_ref(&worst), Some(&damage()));
+    let urgent = work.most_urgent();
+    assert_eq!(numbers(&urgent), expected(5..LOOKED_AT + 5));
+    assert_eq!(urgent.damaged, HashSet::from([worst]));
+}
+
+/// A tree of so many partitions under spans of four.
+fn wide(partitions: usize) -> Tree {
+    let row = |count: usize, every: usize| {
+        let bound = |at: usize| format!("{:05}", at * every);
+        let part = |at: usize| {
+            let (lower, upper) = (bound(at), bound(at + 1));
+            let lower = (at > 0).then_some(lower.as_str());
+            let upper = (at + 1 < count).then_some(upper.as_str());
+            partitioning::partition(lower, upper, &[])
+        };
+        Row::new((0..count).map(part).collect())
+    };
+    Tree::of_rows(vec![row(partitions, 1), row(partitions / 4, 4)])
+}
+
+#[test]
+fn what_a_change_looks_at_does_not_grow_with_the_tree() {
+    let steps = |partitions: usize| {
+        let (work, settings, tree) = (work(), partitioning::settings(), wide(partitions));
+        work.refresh(0, Some(&tree), &settings, 0);
+        let before = work.inner.lock().scored;
+        assert_eq!(before, partitions + partitions / 4);
+        let old = tree.partitions()[partitions / 2].clone();
+        let new = Arc::new(old.with_delta(partitioning::run(Role::Delta, &[("n", "o")])));
+        let moved = Moved { gone: vec![(0, old)], come: vec![(0, new)] };
+        work.moved(0, (&tree, &moved), &settings, 0);
+        work.inner.lock().scored - before
+    };
+    assert_eq!((steps(40), steps(4000)), (1, 1));
 }
