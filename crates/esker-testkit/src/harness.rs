@@ -1,11 +1,11 @@
 //! Applies writes of the model to a database, and reads a database back as a model.
 
-use crate::model::{Folded, Joined, Model, NAMES, Op, is_folded, merges};
+use crate::model::{Folded, Joined, Model, NAMES, Op, Trimmed, is_folded, merges};
 use esker::internals::options::{SmallRest, SmallTiers};
 use esker::{
-    Associative, AssociativeOperator, Batch, Clock, Compression, Db, Durability, Iter, Keyspace,
-    KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction, TransactionOptions,
-    ValueReader,
+    Associative, AssociativeOperator, Batch, Clock, CompactionFilter, Compression, Db, Durability,
+    Iter, Keyspace, KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction,
+    TransactionOptions, ValueReader,
 };
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
@@ -64,12 +64,15 @@ pub fn small_options(rng: &mut Rng) -> Options {
     options
 }
 
+/// The most tiers that [`with_tiers`] gives a tree.
+pub const TIERS_MAX: usize = 4;
+
 /// Gives the database tiers of some shape, or none, and partitions so small that there are many.
 pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
     options.partition_bytes = Some(pick(rng, &[4 << 10, 8 << 10]));
     options.segment_bytes = pick(rng, &[1 << 10, 2 << 10]);
     options.small_tiers = Some(SmallTiers {
-        count: rng.below(5) as usize,
+        count: rng.below(TIERS_MAX as u64 + 1) as usize,
         fan_out: 2 + rng.below(3) as usize,
         runs: 1 + rng.below(4) as usize,
         direct: rng.below(3) as usize,
@@ -99,6 +102,7 @@ pub fn tiny_options() -> Options {
 pub fn know_the_model(options: &mut Options) {
     options.comparators = vec![Arc::new(Folded)];
     options.merge_operators = vec![Arc::new(Associative(Joined))];
+    options.compaction_filters = vec![Arc::new(Trimmed)];
     // Nothing expires unless a test lets time go on.
     options.clock = Arc::new(HandClock::default());
 }
@@ -107,8 +111,19 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// The keyspace of a slot, made if it is missing.
+/// The keyspace of a slot, made if it is missing. If it has a compaction filter, it keeps it.
 pub fn keyspace(db: &Db, slot: usize) -> Result<Keyspace> {
+    db.keyspace_with(NAMES[slot], keyspace_options(slot))
+}
+
+/// As [`keyspace`]; it gets the compaction filter [`Trimmed`], if that of the model has one.
+pub fn create(db: &Db, slot: usize, model: &Model) -> Result<Keyspace> {
+    let mut options = keyspace_options(slot);
+    options.compaction_filter = model.filters(slot).then(|| Trimmed.name().to_owned());
+    db.keyspace_with(NAMES[slot], options)
+}
+
+fn keyspace_options(slot: usize) -> KeyspaceOptions {
     let mut options = KeyspaceOptions::default();
     if is_folded(slot) {
         options.comparator = Some(Arc::new(Folded));
@@ -116,7 +131,7 @@ pub fn keyspace(db: &Db, slot: usize) -> Result<Keyspace> {
     if merges(slot) {
         options.merge_operator = Some(Joined.name().to_owned());
     }
-    db.keyspace_with(NAMES[slot], options)
+    options
 }
 
 /// Applies writes as one batch, which must not make or drop keyspaces. Returns its position.

@@ -9,6 +9,9 @@
 //! 3. The database is opened with other options each time; the files must not care.
 //! 4. The background runs freely, or is held at its points and moves when a step says so
 //!    (`keeper`): between two of its points anything else may happen.
+//! 5. In some runs some keyspaces have a compaction filter. The model then knows several things that
+//!    a key may show, and fewer after each read ([`Model::see`]). What was read in the present since
+//!    the database was opened is forgotten at a kill, as the writes since then are applied anew.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -21,10 +24,13 @@ mod checkpoint;
 mod fork;
 mod gates;
 mod ingestion;
+mod reached;
+mod reads;
 mod space;
 mod temperature;
 mod transactions;
 mod walk;
+mod walks;
 mod withheld;
 
 use crate::CrashFs;
@@ -32,10 +38,11 @@ use crate::harness::{
     self, HandClock, keyspace, read_all, read_snapshot, read_some, small_options, with_tiers,
 };
 use crate::keeper::Keeper;
-use crate::model::{COUNTERS, Model, Op, SLOTS, is_folded};
+use crate::model::{COUNTERS, Model, Op, SLOTS};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
+pub use reached::Reached;
 use walk::Walk;
 use withheld::Withheld;
 use {checkpoint::Checkpoint, fork::Fork};
@@ -89,6 +96,8 @@ pub struct Machine {
     copy: Option<PathBuf>,
     make: Generator,
     steps: u64,
+    /// What earlier lives of the database came to.
+    reached: Reached,
 }
 
 impl Machine {
@@ -96,14 +105,15 @@ impl Machine {
     pub fn new(seed: u64) -> Self {
         let mut options = Rng::new(seed);
         let keys = 20 + options.below(600);
+        let model = Model::filtering(filtered_slots(seed));
         let mut machine = Self {
             disk: CrashFs::new(),
             path: PathBuf::from("/db"),
             options,
             clock: Arc::default(),
             db: None,
-            model: Model::new(),
-            history: History::default(),
+            history: History::new(model.clone(), 0),
+            model,
             flushed: 0,
             born: [0; SLOTS],
             births: 0,
@@ -120,10 +130,15 @@ impl Machine {
             copy: None,
             make: Generator::new(seed, keys),
             steps: 0,
+            reached: Reached::default(),
         };
         // Numbers of writes begin at 1: a counter of 0 is none.
         machine.history.push(Entry { ops: Vec::new(), logged: true });
         machine.open();
+        if machine.model.filters(0) {
+            // It is there, and gets its filter.
+            machine.one(&Op::Create(0), Durability::Process);
+        }
         for slot in [1, COUNTERS] {
             machine.one(&Op::Create(slot), Durability::Process);
         }
@@ -223,7 +238,11 @@ impl Machine {
     }
 
     fn one(&mut self, op: &Op, durability: Durability) {
-        harness::write_one(self.db(), op, durability).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+        let done = match op {
+            Op::Create(slot) => harness::create(self.db(), *slot, &self.model).map(drop),
+            _ => harness::write_one(self.db(), op, durability),
+        };
+        done.unwrap_or_else(|e| panic!("{op:?}: {e}"));
         if let Op::Create(slot) = op {
             self.births += 1;
             self.born[*slot] = self.births;
@@ -268,166 +287,16 @@ impl Machine {
         self.history.push(Entry { ops, logged });
     }
 
-    /// A held snapshot that knows the present keyspace of a slot, or none for the present.
-    fn moment(&mut self, slot: usize) -> Option<usize> {
-        let known: Vec<_> = (0..self.held.len())
-            .filter(|index| self.held[*index].born[slot] == self.born[slot])
-            .filter(|index| self.held[*index].model.map(slot).is_some())
-            .collect();
-        (!known.is_empty() && self.percent(40)).then(|| known[self.below(known.len())])
-    }
-
-    fn point_reads(&mut self) {
-        let slot = self.make.slot(&self.model);
-        let moment = self.moment(slot);
-        let model = moment.map_or(&self.model, |index| &self.held[index].model).clone();
-        let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-        for _ in 0..1 + self.below(4) {
-            let key = self.make.key(slot);
-            let want = model.map(slot).and_then(|map| map.get(&key));
-            let how = self.below(3);
-            let found = match (moment.map(|index| &self.held[index].snapshot), how) {
-                (Some(snapshot), 0) => {
-                    let there = snapshot.contains_key(&handle, &key);
-                    assert_eq!(there.unwrap_or_else(|e| panic!("{e}")), want.is_some());
-                    continue;
-                }
-                (Some(snapshot), 1) => snapshot.get_reader(&handle, &key).map(harness::drain),
-                (Some(snapshot), _) => snapshot.get(&handle, &key),
-                (None, 0) => harness::get_either_way(&handle, &key),
-                (None, 1) => {
-                    let mut value = b"old".to_vec();
-                    handle.get_into(&key, &mut value).map(|found| found.then_some(value))
-                }
-                (None, _) => {
-                    let there = handle.contains_key(&key).unwrap_or_else(|e| panic!("{e}"));
-                    assert_eq!(there, want.is_some(), "{slot} {}", key.escape_ascii());
-                    continue;
-                }
-            };
-            let found = found.unwrap_or_else(|e| panic!("get: {e}"));
-            assert!(
-                found.as_ref() == want,
-                "slot {slot}, key {}, snapshot {moment:?}: {:?}, not {:?}",
-                key.escape_ascii(),
-                found.map(|value| value.escape_ascii().to_string()),
-                want.map(|value| value.escape_ascii().to_string()),
-            );
-        }
-    }
-
-    fn multi_get(&mut self) {
-        let slot = self.make.slot(&self.model);
-        let count = self.below(20);
-        let keys: Vec<_> = (0..count).map(|_| self.make.key(slot)).collect();
-        let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-        let found = handle.multi_get(&keys).unwrap_or_else(|e| panic!("multi_get: {e}"));
-        let known = |key: &Vec<u8>| self.model.map(slot).and_then(|map| map.get(key).cloned());
-        assert!(found == keys.iter().map(known).collect::<Vec<_>>(), "multi_get of slot {slot}");
-    }
-
-    /// An iterator over a random part of a slot, and what it must show.
-    fn iterator(&mut self) -> Walk {
-        let slot = self.make.slot(&self.model);
-        let moment = self.moment(slot);
-        let model = moment.map_or(&self.model, |index| &self.held[index].model).clone();
-        let map = model.map(slot).unwrap_or_else(|| unreachable!("the slot is live"));
-        let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-        let how = self.below(10);
-        let (start, end) = self.make.bounds(slot);
-        let prefix = self.make.key(slot);
-        let prefix = &prefix[..self.below(prefix.len() + 1)];
-        let held = moment.map(|index| &self.held[index].snapshot);
-        let mut low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        let mut high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if !is_folded(slot) && how.is_multiple_of(2) {
-            // Byte order has a next key, so all kinds of bounds work there.
-            low = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            high = end.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        }
-        let (iter, pairs) = match (held, how) {
-            (None, 0..=2) => (handle.iter(), map.range(Bound::Unbounded, Bound::Unbounded)),
-            (Some(held), 0..=2) => {
-                (held.iter(&handle), map.range(Bound::Unbounded, Bound::Unbounded))
-            }
-            (held, 3 | 4) if !is_folded(slot) => {
-                let all = map.range(Bound::Unbounded, Bound::Unbounded).into_iter();
-                let pairs = all.filter(|(key, _)| key.starts_with(prefix)).collect();
-                let iter = match held {
-                    None => handle.prefix(prefix),
-                    Some(held) => held.prefix(&handle, prefix),
-                };
-                (iter, pairs)
-            }
-            (None, _) => (handle.range::<&[u8]>((low, high)), map.range(low, high)),
-            (Some(held), _) => (held.range::<&[u8]>(&handle, (low, high)), map.range(low, high)),
-        };
-        let iter = iter.unwrap_or_else(|e| panic!("iterator: {e}"));
-        let back = pairs.len();
-        Walk { iter, slot, pairs, front: 0, back }
-    }
-
-    fn scan(&mut self) {
-        let mut walk = self.iterator();
-        match self.below(5) {
-            0 => walk.run(true, usize::MAX),
-            1 => walk.run(false, usize::MAX),
-            _ => {
-                for _ in 0..1 + self.below(12) {
-                    self.move_walk(&mut walk);
-                }
-            }
-        }
-    }
-
-    fn move_walk(&mut self, walk: &mut Walk) {
-        let count = 1 + self.below(20);
-        match self.below(8) {
-            0 | 1 => {
-                let key = self.make.key(walk.slot);
-                walk.seek(&key);
-            }
-            2..=4 => walk.run(true, count),
-            _ => walk.run(false, count),
-        }
-    }
-
-    fn start_walk(&mut self) {
-        if self.walks.len() >= 4 {
-            let index = self.below(self.walks.len());
-            self.walks.swap_remove(index);
-        }
-        let walk = self.iterator();
-        self.walks.push(walk);
-    }
-
-    /// Goes on with an iterator that was made long ago.
-    fn walk_on(&mut self) {
-        if self.walks.is_empty() {
-            return;
-        }
-        let index = self.below(self.walks.len());
-        let mut walk = self.walks.swap_remove(index);
-        self.move_walk(&mut walk);
-        self.walks.push(walk);
-    }
-
-    fn ends(&mut self) {
-        let slot = self.make.slot(&self.model);
-        let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-        let map = self.model.map(slot).unwrap_or_else(|| unreachable!("the slot is live"));
-        let first = handle.first_key_value().unwrap_or_else(|e| panic!("first: {e}"));
-        let last = handle.last_key_value().unwrap_or_else(|e| panic!("last: {e}"));
-        assert_eq!(first.as_ref(), map.pairs().next(), "first of slot {slot}");
-        assert_eq!(last.as_ref(), map.pairs().next_back(), "last of slot {slot}");
-    }
-
     fn take_snapshot(&mut self) {
         if self.held.len() >= 6 {
             self.release_snapshot();
         }
         let snapshot = self.db().snapshot().unwrap_or_else(|e| panic!("snapshot: {e}"));
-        self.held.push(Held { snapshot, model: self.model.clone(), born: self.born });
+        self.held.push(Held { snapshot, model: self.model.frozen(), born: self.born });
+        // From now on it is known of half of them what they must show.
+        if self.model.has_filters() && self.percent(50) {
+            self.check_snapshot(self.held.len() - 1);
+        }
     }
 
     fn release_snapshot(&mut self) {
@@ -450,6 +319,15 @@ impl Machine {
     fn compact(&mut self) {
         self.db().compact().unwrap_or_else(|e| panic!("compact: {e}"));
         self.flushed = self.history.end();
+        let filtered = self.filtered_by_compact();
+        self.model.filter_all(filtered);
+    }
+
+    /// The slots in which `compact` has just filtered everything (X.6): all, unless a snapshot sees
+    /// some of it. Where a merge operator is withheld, operands stand in the way.
+    fn filtered_by_compact(&self) -> impl Fn(usize) -> bool + use<> {
+        let (alone, withheld) = (self.held.is_empty(), self.withheld);
+        move |slot| alone && withheld.allows(slot)
     }
 
     fn wait_until_idle(&mut self) {
@@ -498,6 +376,7 @@ impl Machine {
         }
         self.finish_checkpoint();
         self.keeper.end();
+        self.note_reached();
         self.walks.clear();
         if self.percent(50) {
             self.held.clear();
@@ -519,6 +398,7 @@ impl Machine {
         self.finish_checkpoint();
         self.copy = copy;
         self.keeper.end();
+        self.note_reached();
         self.set_withheld(Withheld::default());
         self.walks.clear();
         self.held.clear();
@@ -528,7 +408,9 @@ impl Machine {
         let floor = Floor { logged: self.history.end(), all: self.flushed };
         let found = read_all(self.db()).unwrap_or_else(|e| panic!("read after a kill: {e}"));
         let survived = self.history.locate(&found, floor);
-        let survived = survived.unwrap_or_else(|what| panic!("after a kill: {what}"));
+        let mut survived = survived.unwrap_or_else(|what| panic!("after a kill: {what}"));
+        let difference = survived.model.see_all(&found, |_| true);
+        assert!(difference.is_none(), "after a kill: {difference:?}");
         self.history.rebase(&survived);
         self.flushed = self.history.end();
         self.model = survived.model;
@@ -546,9 +428,11 @@ impl Machine {
 
     /// Compares all there is now.
     pub fn check_all(&mut self) {
-        let which = |slot| self.withheld.allows(slot);
+        let withheld = self.withheld;
+        let which = move |slot| withheld.allows(slot);
         let found = read_some(self.db(), which).unwrap_or_else(|e| panic!("read: {e}"));
-        if let Some(what) = self.model.difference_in(&found, which) {
+        assert_eq!(found.names(), self.model.names(), "keyspaces");
+        if let Some(what) = self.model.see_all(&found, which) {
             panic!("content: {what}");
         }
         self.check_forks();
@@ -556,29 +440,32 @@ impl Machine {
 
     /// Compares all that the snapshots show.
     pub fn check_snapshots(&mut self) {
-        for (index, held) in self.held.iter().enumerate() {
-            let known = |slot: &usize| {
-                held.born[*slot] == self.born[*slot]
-                    && self.model.map(*slot).is_some()
-                    && self.withheld.allows(*slot)
-            };
-            let slots: Vec<_> = held.model.live().filter(known).collect();
-            let found = read_snapshot(self.db(), &held.snapshot, &slots)
-                .unwrap_or_else(|e| panic!("snapshot: {e}"));
-            for slot in slots {
-                assert!(found.map(slot) == held.model.map(slot), "snapshot {index}, slot {slot}");
-            }
-        }
+        (0..self.held.len()).for_each(|index| self.check_snapshot(index));
     }
 
-    /// Compares everything and closes.
-    pub fn finish(mut self) {
+    fn check_snapshot(&mut self, index: usize) {
+        let held = &self.held[index];
+        let known = |slot: &usize| {
+            held.born[*slot] == self.born[*slot]
+                && self.model.map(*slot).is_some()
+                && self.withheld.allows(*slot)
+        };
+        let slots: Vec<_> = held.model.live().filter(known).collect();
+        let found = read_snapshot(self.db(), &held.snapshot, &slots)
+            .unwrap_or_else(|e| panic!("snapshot: {e}"));
+        let difference = self.held[index].model.see_all(&found, |slot| slots.contains(&slot));
+        assert!(difference.is_none(), "snapshot {index}: {difference:?}");
+    }
+
+    /// Compares everything and closes. Returns what the run came to.
+    pub fn finish(mut self) -> Reached {
         self.check_all();
         self.check_snapshots();
         self.verify();
         self.reopen();
         self.check_space();
         self.db().close().unwrap_or_else(|e| panic!("close: {e}"));
+        self.reached
     }
 }
 
@@ -597,4 +484,13 @@ fn keeper(options: &mut esker::Options, rng: &mut Rng) -> Arc<Keeper> {
         options.sync_interval = Some(std::time::Duration::from_millis(1));
     }
     keeper
+}
+
+/// The slots whose keyspaces have a compaction filter: a third of all, in more than half of the
+/// machines. None of the runs that are kept because they found something once has one.
+fn filtered_slots(seed: u64) -> [bool; SLOTS] {
+    // Other draws are what they would be without it.
+    let mut rng = Rng::new(!seed);
+    let some = [2, 3, 5, 6].contains(&(seed % 7));
+    std::array::from_fn(|slot| some && slot != COUNTERS && rng.percent(58))
 }

@@ -10,11 +10,25 @@
 //! 3. `entries` is what shows at the model's time. Of keys to which something was written that
 //!    expires, all writes since the last one that needs no others are kept beside, and replayed
 //!    when the time changes.
+//! 4. Of a keyspace with a compaction filter it is not known what shows (`filtered`). Whoever has read
+//!    something asks whether that is possible ([`Model::see`]), which makes the model know more.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
+
+mod expected;
+mod filtered;
+mod writes;
+
+pub use expected::Expected;
+pub use filtered::Trimmed;
+pub use writes::{Pair, SEPARATOR};
+
+use expected::Line;
+use filtered::States;
+use writes::{Moment, Write, merged};
 
 /// How many slots there are.
 pub const SLOTS: usize = 6;
@@ -24,12 +38,6 @@ pub const COUNTERS: usize = 5;
 pub const NAMES: [&str; SLOTS] = ["default", "folded", "ant", "bee", "cat-folded", "counters"];
 /// The slots that are dropped and made again.
 pub const FLEETING: [usize; 3] = [2, 3, 4];
-
-/// A key and a value.
-pub type Pair = (Vec<u8>, Vec<u8>);
-
-/// What stands between operands in the keyspaces that merge.
-pub const SEPARATOR: &str = "+";
 
 /// Whether the keyspace of a slot has a merge operator: one that appends.
 pub fn merges(slot: usize) -> bool {
@@ -127,32 +135,31 @@ pub struct Map {
     entries: BTreeMap<Vec<u8>, Pair>,
     ttl: u64,
     writes: BTreeMap<Vec<u8>, Vec<Write>>,
+    /// All keys, if the keyspace has a compaction filter; then the other maps are empty.
+    states: Option<States>,
 }
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        (self.folded, &self.entries) == (other.folded, &other.entries)
+        (self.folded, &self.entries, &self.states) == (other.folded, &other.entries, &other.states)
     }
 }
 
 impl Eq for Map {}
 
-/// A write of a value or operand.
-#[derive(Debug, Clone)]
-struct Write {
-    pair: Pair,
-    merge: bool,
-    expiry: Option<u64>,
-}
-
 impl Map {
-    fn new(folded: bool) -> Self {
-        Self { folded, entries: BTreeMap::new(), ttl: 0, writes: BTreeMap::new() }
+    fn new(folded: bool, filtered: bool) -> Self {
+        let (entries, writes) = (BTreeMap::new(), BTreeMap::new());
+        Self { folded, entries, ttl: 0, writes, states: filtered.then(States::default) }
     }
 
-    fn write(&mut self, now: u64, pair: Pair, merge: bool, ttl: u64) {
+    fn write(&mut self, moment: Moment, pair: Pair, merge: bool, ttl: u64) {
+        let now = moment.now;
         let key = self.sort_key(&pair.0);
         let expiry = (ttl > 0).then(|| now + ttl);
+        if let Some(states) = &mut self.states {
+            return states.write(moment, key, &Write { pair, merge, expiry });
+        }
         let plain = expiry.is_none() && !self.writes.contains_key(&key);
         if !merge && expiry.is_none() {
             self.writes.remove(&key);
@@ -194,9 +201,41 @@ impl Map {
         }
     }
 
-    fn tick(&mut self, now: u64) {
+    fn tick(&mut self, moment: Moment) {
         let keys: Vec<_> = self.writes.keys().cloned().collect();
-        keys.iter().for_each(|key| self.show(key, now));
+        keys.iter().for_each(|key| self.show(key, moment.now));
+        if let Some(states) = &mut self.states {
+            states.tick(moment);
+        }
+    }
+
+    /// What the key with this sort key may show.
+    fn shown(&self, key: &[u8]) -> Vec<Option<Pair>> {
+        match &self.states {
+            None => vec![self.entries.get(key).cloned()],
+            Some(states) => states.shown(key),
+        }
+    }
+
+    /// Whether the key with this sort key may show this.
+    fn allows(&self, key: &[u8], found: Option<&Pair>) -> bool {
+        match &self.states {
+            None => self.entries.get(key) == found,
+            Some(states) => states.shown(key).iter().any(|shown| shown.as_ref() == found),
+        }
+    }
+
+    /// What an iterator within bounds must show.
+    pub fn expected(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Expected {
+        let bound = |bound: Bound<&[u8]>| bound.map(|key| self.sort_key(key));
+        let (low, high) = (bound(low), bound(high));
+        if is_inverted(&low, &high) {
+            return Expected::default();
+        }
+        Expected::of(match &self.states {
+            None => self.entries.range((low, high)).map(|(_, pair)| Line::certain(pair)).collect(),
+            Some(states) => states.lines((low, high)),
+        })
     }
 
     /// Bytes whose order is the order of this keyspace.
@@ -204,12 +243,12 @@ impl Map {
         if self.folded { Folded::sort_key(key) } else { key.to_vec() }
     }
 
-    /// The value under a key.
+    /// The value under a key of a keyspace without a filter.
     pub fn get(&self, key: &[u8]) -> Option<&Vec<u8>> {
         self.entries.get(&self.sort_key(key)).map(|(_, value)| value)
     }
 
-    /// How many entries there are.
+    /// How many entries there are in a keyspace without a filter.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -219,17 +258,7 @@ impl Map {
         self.entries.is_empty()
     }
 
-    /// The entries within bounds, in order.
-    pub fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<Pair> {
-        let bound = |bound: Bound<&[u8]>| bound.map(|key| self.sort_key(key));
-        let (low, high) = (bound(low), bound(high));
-        if is_inverted(&low, &high) {
-            return Vec::new();
-        }
-        self.entries.range((low, high)).map(|(_, pair)| pair.clone()).collect()
-    }
-
-    /// All entries, in order.
+    /// All entries of a keyspace without a filter, in order.
     pub fn pairs(&self) -> impl DoubleEndedIterator<Item = &Pair> {
         self.entries.values()
     }
@@ -244,6 +273,10 @@ impl Map {
         let bounds = (low_of(start, self), high_of(end, self));
         let gone: Vec<_> = self.writes.range(bounds).map(|(key, _)| key.clone()).collect();
         gone.iter().for_each(|key| drop(self.writes.remove(key)));
+        let bounds = (low_of(start, self), high_of(end, self));
+        if let Some(states) = &mut self.states {
+            states.remove_range(bounds);
+        }
     }
 }
 
@@ -253,14 +286,6 @@ fn low_of(start: Option<&[u8]>, map: &Map) -> Bound<Vec<u8>> {
 
 fn high_of(end: Option<&[u8]>, map: &Map) -> Bound<Vec<u8>> {
     end.map_or(Bound::Unbounded, |key| Bound::Excluded(map.sort_key(key)))
-}
-
-/// What the merge operator makes.
-fn merged(existing: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
-    match existing {
-        Some(existing) => [existing, SEPARATOR.as_bytes(), operand].concat(),
-        None => operand.to_vec(),
-    }
 }
 
 /// Whether nothing can lie between the bounds, so that `BTreeMap::range` would panic.
@@ -282,6 +307,8 @@ fn is_inverted(low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
 pub struct Model {
     slots: [Option<Arc<Map>>; SLOTS],
     now: u64,
+    filters: [bool; SLOTS],
+    frozen: bool,
 }
 
 impl PartialEq for Model {
@@ -301,9 +328,40 @@ impl Default for Model {
 impl Model {
     /// A new database: the default keyspace, empty.
     pub fn new() -> Self {
+        Self::filtering([false; SLOTS])
+    }
+
+    /// A new database, in which the keyspaces of these slots have a compaction filter.
+    pub fn filtering(filters: [bool; SLOTS]) -> Self {
         let mut slots = [const { None }; SLOTS];
-        slots[0] = Some(Arc::new(Map::new(false)));
-        Self { slots, now: 0 }
+        slots[0] = Some(Arc::new(Map::new(false, filters[0])));
+        Self { slots, now: 0, filters, frozen: false }
+    }
+
+    /// The same as a moment that a snapshot sees, at which filters change nothing any more.
+    pub fn frozen(&self) -> Self {
+        Self { frozen: true, ..self.clone() }
+    }
+
+    /// The same as the beginning of a present, in which filters are asked.
+    pub fn thawed(&self) -> Self {
+        let mut model = Self { frozen: false, ..self.clone() };
+        model.apply(&Op::Tick(self.now));
+        model
+    }
+
+    /// Whether the keyspace of a slot has a compaction filter.
+    pub fn filters(&self, slot: usize) -> bool {
+        self.filters[slot]
+    }
+
+    /// Whether any keyspace has one.
+    pub fn has_filters(&self) -> bool {
+        self.filters.contains(&true)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: self.now, frozen: self.frozen }
     }
 
     /// The time, in milliseconds.
@@ -332,24 +390,25 @@ impl Model {
     pub fn apply(&mut self, op: &Op) {
         match op {
             Op::Create(slot) => {
-                let new = || Arc::new(Map::new(is_folded(*slot)));
+                let filtered = self.filters[*slot];
+                let new = || Arc::new(Map::new(is_folded(*slot), filtered));
                 self.slots[*slot].get_or_insert_with(new);
             }
             Op::Drop(slot) => self.slots[*slot] = None,
             Op::Put(slot, key, value) => {
-                let now = self.now;
+                let moment = self.moment();
                 let Some(map) = self.map_mut(*slot) else { return };
-                map.write(now, (key.clone(), value.clone()), false, map.ttl);
+                map.write(moment, (key.clone(), value.clone()), false, map.ttl);
             }
             Op::PutFor(slot, key, value, ttl) => {
-                let now = self.now;
+                let moment = self.moment();
                 let Some(map) = self.map_mut(*slot) else { return };
-                map.write(now, (key.clone(), value.clone()), false, *ttl);
+                map.write(moment, (key.clone(), value.clone()), false, *ttl);
             }
             Op::Merge(slot, key, operand) => {
-                let now = self.now;
+                let moment = self.moment();
                 let Some(map) = self.map_mut(*slot) else { return };
-                map.write(now, (key.clone(), operand.clone()), true, map.ttl);
+                map.write(moment, (key.clone(), operand.clone()), true, map.ttl);
             }
             Op::SetTtl(slot, ttl) => {
                 let Some(map) = self.map_mut(*slot) else { return };
@@ -357,9 +416,10 @@ impl Model {
             }
             Op::Tick(now) => {
                 self.now = *now;
-                let timed = |map: &&mut Arc<Map>| !map.writes.is_empty();
+                let moment = self.moment();
+                let timed = |map: &&mut Arc<Map>| !map.writes.is_empty() || map.states.is_some();
                 for map in self.slots.iter_mut().flatten().filter(timed) {
-                    Arc::make_mut(map).tick(*now);
+                    Arc::make_mut(map).tick(moment);
                 }
             }
             Op::Delete(slot, key) => {
@@ -367,6 +427,9 @@ impl Model {
                 let key = map.sort_key(key);
                 map.entries.remove(&key);
                 map.writes.remove(&key);
+                if let Some(states) = &mut map.states {
+                    states.remove(&key);
+                }
             }
             Op::DeleteRange(slot, start, end) => {
                 let Some(map) = self.map_mut(*slot) else { return };
@@ -384,27 +447,89 @@ impl Model {
         self.slots[slot].as_mut().map(Arc::make_mut)
     }
 
-    /// Where two contents first differ, in words; `None`: they are the same.
+    /// Whether a key may show what was read, of which `fits` says whether it is that. From then on
+    /// the model knows that the key has shown it.
+    pub fn see(&mut self, slot: usize, key: &[u8], fits: impl Fn(Option<&Pair>) -> bool) -> bool {
+        let moment = self.moment();
+        let Some(map) = &mut self.slots[slot] else { return fits(None) };
+        let key = map.sort_key(key);
+        let shown = map.shown(&key);
+        let right = shown.iter().any(|shown| fits(shown.as_ref()));
+        // What is certain tells nothing, and the map need not be copied for it.
+        if right
+            && shown.len() > 1
+            && let Some(states) = &mut Arc::make_mut(map).states
+        {
+            states.learn(moment, &key, fits);
+        }
+        right
+    }
+
+    /// As [`Model::see`] for all that there is in these slots. Where the two first differ, in words.
+    pub fn see_all(&mut self, found: &Self, which: impl Fn(usize) -> bool) -> Option<String> {
+        let difference = self.difference_of(found, &which);
+        let moment = self.moment();
+        for slot in (0..SLOTS).filter(|slot| which(*slot)) {
+            let (Some(map), Some(found)) = (&mut self.slots[slot], found.map(slot)) else {
+                continue;
+            };
+            let open = map.states.as_ref().map_or_else(Vec::new, States::open);
+            if open.is_empty() {
+                continue;
+            }
+            let Some(states) = &mut Arc::make_mut(map).states else { continue };
+            for key in &open {
+                states.learn(moment, key, |shown| shown == found.entries.get(key));
+            }
+        }
+        difference
+    }
+
+    /// What a key may show, in words.
+    pub fn told(&self, slot: usize, key: &[u8]) -> String {
+        let shown = self.map(slot).map_or_else(Vec::new, |map| map.shown(&map.sort_key(key)));
+        let shown: Vec<_> = shown.iter().map(|shown| shown.as_ref().map(show)).collect();
+        format!("{shown:?}")
+    }
+
+    /// In these slots filters were asked about everything, and no snapshot saw any of it.
+    pub fn filter_all(&mut self, which: impl Fn(usize) -> bool) {
+        let filtered = self.filters;
+        for slot in (0..SLOTS).filter(|slot| filtered[*slot] && which(*slot)) {
+            if let Some(states) = self.map_mut(slot).and_then(|map| map.states.as_mut()) {
+                states.filter_all();
+            }
+        }
+    }
+
+    /// Where contents first differ from what is possible, in words; `None`: nowhere.
     pub fn difference(&self, found: &Self) -> Option<String> {
         self.difference_in(found, |_| true)
     }
 
-    /// Where two contents first differ in these slots, or in which keyspaces there are.
+    /// Where contents first differ in these slots, or in which keyspaces there are.
     pub fn difference_in(&self, found: &Self, which: impl Fn(usize) -> bool) -> Option<String> {
         if self.names() != found.names() {
             return Some(format!("keyspaces {:?}, not {:?}", found.names(), self.names()));
         }
+        self.difference_of(found, which)
+    }
+
+    fn difference_of(&self, found: &Self, which: impl Fn(usize) -> bool) -> Option<String> {
         for slot in self.live().filter(|slot| which(*slot)) {
             let (Some(want), Some(have)) = (self.map(slot), found.map(slot)) else { continue };
             if want == have {
                 continue;
             }
-            let keys: std::collections::BTreeSet<_> =
-                want.entries.keys().chain(have.entries.keys()).collect();
+            let filtered = want.states.iter().flat_map(|states| states.keys());
+            let keys: BTreeSet<_> =
+                want.entries.keys().chain(filtered).chain(have.entries.keys()).collect();
             for key in keys {
-                let (want, have) = (want.entries.get(key), have.entries.get(key));
-                if want != have {
-                    let (want, have) = (want.map(show), have.map(show));
+                let have = have.entries.get(key);
+                if !want.allows(key, have) {
+                    let want = want.shown(key);
+                    let want: Vec<_> = want.iter().map(|want| want.as_ref().map(show)).collect();
+                    let have = have.map(show);
                     return Some(format!("keyspace {}: {have:?}, not {want:?}", NAMES[slot]));
                 }
             }

@@ -100,7 +100,7 @@ impl History {
                 continue;
             }
             model.apply_all(&entry.ops);
-            if model == *found {
+            if model.difference(found).is_none() {
                 return Ok(Survived { logged: number + 1, flushed, model });
             }
         }

@@ -21,11 +21,20 @@ use std::io;
 
 const PATH: &str = "/db";
 
+/// A seed whose databases have four tiers, whatever else is drawn.
+const FOUR_TIERS: u64 = 4;
+
 fn options(fs: &FaultFs, seed: u64) -> Options {
     let mut rng = Rng::new(seed);
     let mut options = small_options(&mut rng);
-    if rng.percent(35) {
+    if rng.percent(35) || seed == FOUR_TIERS {
         harness::with_tiers(&mut options, &mut rng);
+    }
+    if seed == FOUR_TIERS
+        && let Some(tiers) = &mut options.small_tiers
+    {
+        // However few partitions there are, a flush does not go past the tiers.
+        (tiers.count, tiers.direct) = (4, 0);
     }
     options.fs = fs.as_fs();
     options.sync_interval = None;
@@ -39,6 +48,10 @@ struct Tried {
     /// Operations and whether the write was acknowledged.
     writes: Vec<(Vec<Op>, bool)>,
     errors: Vec<Error>,
+    /// Spans that were pushed.
+    pushes: u64,
+    /// The most tiers that a tree had.
+    tiers: usize,
 }
 
 impl Tried {
@@ -122,6 +135,10 @@ fn workload(fs: &FaultFs, seed: u64) -> Tried {
                 }
             }
         }
+        let stats = db.stats();
+        tried.pushes += stats.pushes;
+        let tiers = stats.trees.iter().map(|tree| tree.tiers.len()).max();
+        tried.tiers = tried.tiers.max(tiers.unwrap_or(0));
         tried.note(db.close());
     }
     let _ = number;
@@ -137,7 +154,15 @@ fn is_expected(error: &Error) -> bool {
     }
 }
 
-fn try_one(call: Call, nth: u64, persistent: bool, effect: &Effect, seed: u64) -> bool {
+/// What a workload of which a call failed came to.
+struct Done {
+    /// Whether there was such a call.
+    fired: bool,
+    pushes: u64,
+    tiers: usize,
+}
+
+fn try_one(call: Call, nth: u64, persistent: bool, effect: &Effect, seed: u64) -> Done {
     let disk = CrashFs::new();
     let fs = FaultFs::over(&disk);
     let rule = Rule::new(call, effect.clone()).after(nth);
@@ -164,24 +189,31 @@ fn try_one(call: Call, nth: u64, persistent: bool, effect: &Effect, seed: u64) -
     assert!(report.problems.is_empty(), "{what}: {:?}", report.problems);
     db.insert("well", "again").unwrap_or_else(|error| panic!("{what}: write: {error}"));
     db.close().unwrap_or_else(|error| panic!("{what}: close: {error}"));
-    fired
+    Done { fired, pushes: tried.pushes, tiers: tried.tiers }
 }
 
 #[test]
 fn the_nth_call_of_each_kind_fails() {
     let full = std::env::var("ESKER_FAULTS").is_ok_and(|value| value == "full");
-    let mut points = 0;
+    let (mut points, mut pushes, mut tiers) = (0_u64, 0_u64, 0_usize);
     for call in Call::ALL {
         for persistent in [false, true] {
             let mut nth = 0;
-            while try_one(call, nth, persistent, &Effect::Error(io::ErrorKind::Other), 1 + nth % 7)
-            {
+            loop {
+                let effect = Effect::Error(io::ErrorKind::Other);
+                let done = try_one(call, nth, persistent, &effect, 1 + nth % 7);
+                pushes += done.pushes;
+                tiers = tiers.max(done.tiers);
+                if !done.fired {
+                    break;
+                }
                 points += 1;
                 nth += if full || nth < 12 { 1 } else { nth / 4 };
             }
         }
     }
-    eprintln!("{points} failing calls, 0 differences");
+    eprintln!("{points} failing calls, {pushes} pushes, 0 differences");
+    assert!(tiers == 4 && pushes > 50, "{pushes} pushes through at most {tiers} tiers");
 }
 
 #[test]
@@ -189,7 +221,7 @@ fn writes_are_cut_short() {
     let mut points = 0;
     for nth in 0..40 {
         let effect = Effect::ShortWrite(13, io::ErrorKind::Other);
-        points += u64::from(try_one(Call::Write, nth * 5, false, &effect, 100 + nth));
+        points += u64::from(try_one(Call::Write, nth * 5, false, &effect, 100 + nth).fired);
     }
     eprintln!("{points} short writes, 0 differences");
 }

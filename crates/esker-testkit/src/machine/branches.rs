@@ -2,10 +2,12 @@
 //!
 //! Each has a model of its own, which begins as that of what it was made from. Everything that is
 //! written to a branch is logged, and making one makes durable what its parent held: so a kill
-//! takes nothing away from any of them.
+//! takes nothing away from any of them. In a branch compaction filters are asked, whatever they have
+//! done in its parent since it was made; a named snapshot shows the same for ever.
 
 use super::Machine;
 use super::fork::Fork;
+use super::reads::Found;
 use crate::harness::{self, keyspace, read_some};
 use crate::model::Op;
 use esker::{Db, Durability, Error};
@@ -41,13 +43,14 @@ impl Machine {
             self.drop_fork();
         }
         let parent = if self.percent(60) { None } else { self.fork() };
-        let (db, mut model) = match parent.map(|index| &self.forks[index]) {
+        let (db, model) = match parent.map(|index| &self.forks[index]) {
             Some(fork) => (fork.open(self.db()), fork.model.clone()),
             None => (self.db().clone(), self.model.clone()),
         };
-        model.apply(&Op::Tick(self.model.now()));
         self.births += 1;
         let snapshot = self.percent(45);
+        let mut model = if snapshot { model.frozen() } else { model.thawed() };
+        model.apply(&Op::Tick(self.model.now()));
         let name = format!("fork {}", self.births);
         if snapshot {
             db.snapshot_named(&name).unwrap_or_else(|e| panic!("named snapshot: {e}"));
@@ -59,6 +62,10 @@ impl Machine {
         // What was not logged was brought to the disk with the rest.
         self.flushed = self.history.end();
         self.forks.push(Fork { name, snapshot, model });
+        if snapshot && self.model.has_filters() && self.percent(50) {
+            // From now on it is known what it must show.
+            self.check_whole_fork(self.forks.len() - 1);
+        }
     }
 
     fn drop_fork(&mut self) {
@@ -89,7 +96,10 @@ impl Machine {
             match self.below(12) {
                 0 => self.change_keyspaces_of(&db, &mut fork),
                 1 => db.flush().unwrap_or_else(|e| panic!("flush of a branch: {e}")),
-                2 => db.compact().unwrap_or_else(|e| panic!("compact of a branch: {e}")),
+                2 => {
+                    db.compact().unwrap_or_else(|e| panic!("compact of a branch: {e}"));
+                    fork.model.filter_all(self.filtered_by_compact());
+                }
                 _ => self.write_to(&db, &mut fork),
             }
         }
@@ -117,7 +127,11 @@ impl Machine {
         if matches!(op, Op::Create(slot) if !self.withheld.allows(slot)) {
             return;
         }
-        harness::write_one(db, &op, Durability::Process).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+        let changed = match op {
+            Op::Create(slot) => harness::create(db, slot, &fork.model).map(drop),
+            _ => harness::write_one(db, &op, Durability::Process),
+        };
+        changed.unwrap_or_else(|e| panic!("{op:?}: {e}"));
         fork.model.apply(&op);
         let names = db.keyspaces().unwrap_or_else(|e| panic!("keyspaces: {e}"));
         assert_eq!(names, fork.model.names(), "of {}", fork.name);
@@ -127,31 +141,40 @@ impl Machine {
     fn check_fork(&mut self) {
         let Some(index) = self.fork() else { return };
         if self.percent(30) {
-            return self.check_whole_fork(&self.forks[index]);
+            return self.check_whole_fork(index);
         }
         let db = self.forks[index].open(self.db());
         let slot = self.make.slot(&self.forks[index].model);
         let handle = keyspace(&db, slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
         for _ in 0..1 + self.below(20) {
             let key = self.make.key(slot);
-            let found = handle.get(&key).unwrap_or_else(|e| panic!("get: {e}"));
-            let fork = &self.forks[index];
-            let want = fork.model.map(slot).and_then(|map| map.get(&key));
-            assert!(found.as_ref() == want, "{}, slot {slot}: {}", fork.name, key.escape_ascii());
+            let found = handle.get(&key).map(Found::Value);
+            let found = found.unwrap_or_else(|e| panic!("get: {e}"));
+            let Fork { name, model, .. } = &mut self.forks[index];
+            assert!(
+                model.see(slot, &key, |shown| found.fits(shown)),
+                "{name}, slot {slot}, key {}: {}, not {}",
+                key.escape_ascii(),
+                found.told(),
+                model.told(slot, &key),
+            );
         }
     }
 
-    fn check_whole_fork(&self, fork: &Fork) {
-        let which = |slot| self.withheld.allows(slot);
-        let found = read_some(&fork.open(self.db()), which);
+    fn check_whole_fork(&mut self, index: usize) {
+        let withheld = self.withheld;
+        let which = move |slot| withheld.allows(slot);
+        let found = read_some(&self.forks[index].open(self.db()), which);
         let found = found.unwrap_or_else(|e| panic!("read: {e}"));
-        if let Some(what) = fork.model.difference_in(&found, which) {
-            panic!("content of {}: {what}", fork.name);
+        let Fork { name, model, .. } = &mut self.forks[index];
+        assert_eq!(found.names(), model.names(), "keyspaces of {name}");
+        if let Some(what) = model.see_all(&found, which) {
+            panic!("content of {name}: {what}");
         }
     }
 
     /// Compares all that they hold, and which there are.
-    pub(super) fn check_forks(&self) {
+    pub(super) fn check_forks(&mut self) {
         let names = |snapshot: bool| {
             let of_kind = self.forks.iter().filter(move |fork| fork.snapshot == snapshot);
             let mut names: Vec<_> = of_kind.map(|fork| fork.name.clone()).collect();
@@ -165,6 +188,6 @@ impl Machine {
         };
         assert_eq!(sorted(self.db().branches()), names(false), "branches");
         assert_eq!(sorted(self.db().named_snapshots()), names(true), "named snapshots");
-        self.forks.iter().for_each(|fork| self.check_whole_fork(fork));
+        (0..self.forks.len()).for_each(|index| self.check_whole_fork(index));
     }
 }

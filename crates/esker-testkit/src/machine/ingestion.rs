@@ -1,6 +1,7 @@
 //! Steps of the machine that ingest sorted entries.
 
 use super::Machine;
+use super::reads::Found;
 use crate::harness::{self, keyspace};
 use crate::model::{COUNTERS, Op, SLOTS, expires, merges};
 use crate::ops::{LOGGED, count};
@@ -36,8 +37,10 @@ impl Machine {
         let tx = read.map(|(slot, key)| {
             let tx = self.db().begin().unwrap_or_else(|e| panic!("begin: {e}"));
             let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-            let found = tx.get(&handle, key).unwrap_or_else(|e| panic!("tx get: {e}"));
-            assert_eq!(found.as_ref(), self.model.map(slot).and_then(|map| map.get(key)));
+            let found = tx.get(&handle, key).map(Found::Value);
+            let found = found.unwrap_or_else(|e| panic!("tx get: {e}"));
+            let right = self.model.see(slot, key, |shown| found.fits(shown));
+            assert!(right, "tx get: {}, not {}", found.told(), self.model.told(slot, key));
             harness::write_in(self.db(), &tx, &count(LOGGED, 0)).unwrap_or_else(|e| panic!("{e}"));
             tx
         });

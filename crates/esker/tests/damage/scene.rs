@@ -1,10 +1,12 @@
 //! Databases to damage: in every class of durability, closed, killed and cut off from power, with
-//! branches, named snapshots, entries that expire, operands and range deletes; and a checkpoint.
+//! branches, named snapshots, entries that expire, operands and range deletes; and a checkpoint. A third
+//! of them have tiers, in which runs wait.
 //!
 //! Each is written in two lives. What stood on the disk at the end of the first one, closed in
 //! order, is kept: its files are the *older selves* of the later ones.
 
 use super::{PATH, files, read};
+use esker::internals::options::SmallTiers;
 use esker::{Db, Durability, Options};
 use esker_testkit::harness::{self, HandClock};
 use esker_testkit::model::{Model, Op};
@@ -22,6 +24,8 @@ const TIMES: [u64; 3] = [9_850, 9_950, NOW];
 pub const NOW: u64 = 10_000;
 /// Batches that are written behind the last sync.
 const LATE_BATCHES: usize = 6;
+/// Where there are tiers, each flush of the second life has so many batches.
+const FLUSHED_BATCHES: usize = 4;
 
 /// How the life of a database ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,21 +68,42 @@ pub struct Scene {
     pub older: BTreeMap<PathBuf, Vec<u8>>,
     /// Bytes that turned cold in its first life.
     pub bytes_cooled: u64,
+    /// Its tiers, if it has any.
+    pub tiers: Option<SmallTiers>,
+    /// How many runs wait in them.
+    pub waiting: u64,
 }
 
-/// The options under which a database is judged.
-pub fn options(disk: &CrashFs) -> Options {
-    options_at(disk, TIMES[2])
+impl Scene {
+    /// The options under which it is judged.
+    pub fn options(&self, disk: &CrashFs) -> Options {
+        options_at(disk, TIMES[2], self.tiers)
+    }
+
+    /// Counts the runs that wait on its disk, without a change of anything there.
+    fn count_waiting(&mut self) {
+        let mut options = self.options(&self.disk.kill_clone());
+        options.read_only = true;
+        let db = Db::open_with(PATH, options).unwrap();
+        self.waiting = waiting(&db);
+        db.close().unwrap();
+    }
 }
 
-fn options_at(disk: &CrashFs, now: u64) -> Options {
+fn options_at(disk: &CrashFs, now: u64, tiers: Option<SmallTiers>) -> Options {
     let clock = Arc::new(HandClock::default());
     clock.set(now);
-    options_with(disk, clock)
+    options_with(disk, clock, tiers)
 }
 
-fn options_with(disk: &CrashFs, clock: Arc<HandClock>) -> Options {
+fn options_with(disk: &CrashFs, clock: Arc<HandClock>, tiers: Option<SmallTiers>) -> Options {
     let mut options = super::options(disk);
+    options.small_tiers = tiers;
+    if tiers.is_some() {
+        // So little data makes more than one span only of small partitions.
+        options.partition_bytes = Some(4 << 10);
+        options.segment_bytes = 2 << 10;
+    }
     options.cold_after = Some(Duration::from_millis(20));
     options.small_cold = true;
     options.separate_values_from = Some(40);
@@ -88,10 +113,28 @@ fn options_with(disk: &CrashFs, clock: Arc<HandClock>) -> Options {
     options
 }
 
+/// The tiers of a scene. Every flush goes to the top one, and a single run is never due.
+fn draw_tiers(rng: &mut Rng) -> SmallTiers {
+    SmallTiers {
+        count: 1 + rng.below(3) as usize,
+        fan_out: 2 + rng.below(2) as usize,
+        runs: 2 + rng.below(5) as usize,
+        direct: 0,
+        tightens: false,
+    }
+}
+
+/// The runs that wait in the tiers of all keyspaces.
+fn waiting(db: &Db) -> u64 {
+    db.stats().trees.iter().flat_map(|tree| &tree.tiers).map(|tier| tier.runs).sum()
+}
+
 struct Writer {
     make: Generator,
     class: Durability,
     contents: Contents,
+    /// Whether there are tiers.
+    tiered: bool,
 }
 
 impl Writer {
@@ -103,6 +146,26 @@ impl Writer {
         }
     }
 
+    /// As [`Self::batches`]; where there are tiers, with flushes in between, each of which makes runs
+    /// that wait there.
+    fn flushed_batches(&mut self, db: &Db, count: usize) {
+        for number in 1..=count {
+            self.batches(db, 1);
+            if self.tiered && number % FLUSHED_BATCHES == 0 {
+                db.flush().unwrap();
+                self.rest(db);
+            }
+        }
+    }
+
+    /// Waits for what follows from a flush: which runs wait in a tier must not depend on how fast they
+    /// are pushed.
+    fn rest(&self, db: &Db) {
+        if self.tiered {
+            db.wait_until_idle().unwrap();
+        }
+    }
+
     /// Some values in pieces.
     fn pieces(&mut self, db: &Db) {
         for number in 0..3usize {
@@ -111,6 +174,7 @@ impl Writer {
             let keyspace = harness::keyspace(db, 0).unwrap();
             keyspace.insert_reader(&key, value.as_slice()).unwrap();
             self.contents.main.apply(&Op::Put(0, key, value));
+            self.rest(db);
         }
     }
 
@@ -123,11 +187,13 @@ impl Writer {
             model.apply_all(&ops);
         }
         self.contents.forks.insert(name.to_owned(), (false, model));
+        self.rest(db);
     }
 
     fn snapshot(&mut self, db: &Db, name: &str) {
         db.snapshot_named(name).unwrap();
         self.contents.forks.insert(name.to_owned(), (true, self.contents.main.clone()));
+        self.rest(db);
     }
 
     fn first_life(&mut self, db: &Db) {
@@ -144,27 +210,42 @@ impl Writer {
     }
 
     fn second_life(&mut self, db: &Db) {
-        self.batches(db, 20);
+        self.flushed_batches(db, 20);
         assert!(db.drop_branch("early").unwrap());
         self.contents.forks.remove("early");
         db.flush().unwrap();
+        self.rest(db);
         self.pieces(db);
         self.branch(db, "late");
-        self.batches(db, 5);
+        self.flushed_batches(db, 5);
         self.snapshot(db, "now");
-        self.batches(db, 5);
+        self.flushed_batches(db, 5);
+        if self.tiered {
+            self.leave_runs(db);
+        }
+    }
+
+    /// Leaves nothing in memory, and runs in the tiers: a push may just have taken all of them down to
+    /// the partitions.
+    fn leave_runs(&mut self, db: &Db) {
+        db.flush().unwrap();
+        self.rest(db);
+        while waiting(db) == 0 {
+            self.flushed_batches(db, FLUSHED_BATCHES);
+        }
     }
 }
 
 /// A database of this class that ended so.
-pub fn build(seed: u64, class: Durability, end: End) -> Scene {
+fn build(seed: u64, class: Durability, end: End, tiers: Option<SmallTiers>) -> Scene {
     let disk = CrashFs::new();
     let contents = Contents { main: Model::new(), forks: BTreeMap::new() };
-    let mut writer = Writer { make: Generator::new(seed, 60), class, contents };
+    let make = Generator::new(seed, 60);
+    let mut writer = Writer { make, class, contents, tiered: tiers.is_some() };
     writer.contents.tick(TIMES[0]);
     let clock = Arc::new(HandClock::default());
     clock.set(TIMES[0]);
-    let db = Db::open_with(PATH, options_with(&disk, clock.clone())).unwrap();
+    let db = Db::open_with(PATH, options_with(&disk, clock.clone(), tiers)).unwrap();
     writer.first_life(&db);
     db.wait_until_idle().unwrap();
     // What nobody reads turns cold, with dictionaries.
@@ -178,7 +259,7 @@ pub fn build(seed: u64, class: Durability, end: End) -> Scene {
     db.close().unwrap();
     let older = all_files(&disk);
     writer.contents.tick(TIMES[1]);
-    let db = Db::open_with(PATH, options_at(&disk, TIMES[1])).unwrap();
+    let db = Db::open_with(PATH, options_at(&disk, TIMES[1], tiers)).unwrap();
     writer.second_life(&db);
     db.wait_until_idle().unwrap();
     db.sync().unwrap();
@@ -205,14 +286,24 @@ pub fn build(seed: u64, class: Durability, end: End) -> Scene {
         (End::Cut, _) => {}
     }
     states.iter_mut().for_each(|state| state.tick(TIMES[2]));
-    let name = format!("{class:?} {end:?}");
-    Scene { name, disk, end, states, older, bytes_cooled }
+    let name = match tiers {
+        None => format!("{class:?} {end:?}"),
+        Some(tiers) => format!("{class:?} {end:?} with {tiers:?}"),
+    };
+    let mut scene = Scene { name, disk, end, states, older, bytes_cooled, tiers, waiting: 0 };
+    scene.count_waiting();
+    assert!(tiers.is_none() || scene.waiting > 0, "{}: no run waits", scene.name);
+    scene
 }
 
 /// A checkpoint, moved to where every database stands.
-pub fn checkpoint(seed: u64) -> Scene {
-    let mut scene = build(seed, Durability::Process, End::Closed);
-    let db = Db::open_with(PATH, options(&scene.disk)).unwrap();
+fn checkpoint(seed: u64, tiers: Option<SmallTiers>) -> Scene {
+    let mut scene = build(seed, Durability::Process, End::Closed, tiers);
+    let db = Db::open_with(PATH, scene.options(&scene.disk)).unwrap();
+    if tiers.is_some() {
+        // Runs that are due would be in one tier or the other.
+        db.wait_until_idle().unwrap();
+    }
     db.checkpoint("/copy").unwrap();
     db.close().unwrap();
     let disk = CrashFs::new();
@@ -222,7 +313,11 @@ pub fn checkpoint(seed: u64) -> Scene {
         super::replace(&disk, &to, &bytes);
     }
     scene.disk = disk;
-    scene.name = "checkpoint".to_owned();
+    scene.name = match tiers {
+        None => "checkpoint".to_owned(),
+        Some(tiers) => format!("checkpoint with {tiers:?}"),
+    };
+    scene.count_waiting();
     scene
 }
 
@@ -245,14 +340,18 @@ fn files_of(disk: &CrashFs, path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// All scenes.
 pub fn all(seed: u64) -> Vec<Scene> {
-    let mut rng = Rng::new(seed);
+    // Tiers are drawn apart: what a seed means for all else stays.
+    let (mut rng, mut shapes) = (Rng::new(seed), Rng::of_thread(seed, 1));
     let mut scenes = Vec::new();
     for class in [Durability::Buffered, Durability::Process, Durability::Disk] {
-        for end in [End::Closed, End::Killed, End::Cut] {
-            scenes.push(build(rng.next(), class, end));
+        let tiered = shapes.below(3);
+        for (number, end) in (0..).zip([End::Closed, End::Killed, End::Cut]) {
+            let tiers = (number == tiered).then(|| draw_tiers(&mut shapes));
+            scenes.push(build(rng.next(), class, end, tiers));
         }
     }
-    scenes.push(checkpoint(rng.next()));
+    let tiers = (shapes.below(3) == 0).then(|| draw_tiers(&mut shapes));
+    scenes.push(checkpoint(rng.next(), tiers));
     assert!(scenes.iter().any(|scene| scene.bytes_cooled > 0), "nothing turned cold");
     scenes
 }

@@ -592,14 +592,11 @@ fn calls_find_no_space() {
                 .into_iter()
                 .enumerate()
         {
-            let mut nth = round as u64;
-            while super::try_one(
-                call,
-                nth,
-                nth.is_multiple_of(2),
-                &Effect::Error(kind),
-                1 + nth % 7,
-            ) {
+            let (mut nth, effect) = (round as u64, Effect::Error(kind));
+            let fails = |nth: u64| {
+                super::try_one(call, nth, nth.is_multiple_of(2), &effect, 1 + nth % 7).fired
+            };
+            while fails(nth) {
                 nth += 3 + nth / 2;
             }
         }

@@ -1,22 +1,26 @@
-//! Random operations on a database and on a map, compared at every step (C1, C3; R15 to R18).
+//! Random operations on a database and on a map, compared at every step (C1, C3; R15 to R18, R21).
 //!
 //! `ESKER_MODEL_OPS` sets how many operations are done (60,000 by default), `ESKER_SEED` replays
 //! one run of them. The background is held at its points and let go at random, so that everything
 //! else happens between them. Small runs go through proptest, which makes a failing one smaller.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use esker_testkit::machine::{KINDS, Machine, Step};
+use esker_testkit::harness::TIERS_MAX;
+use esker_testkit::machine::{KINDS, Machine, Reached, Step};
 use esker_testkit::{Rng, parallel};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 mod held;
 
 /// Operations of one run, after which a new database is begun.
 const RUN: u64 = 5_000;
+/// How many operations are done by default.
+const OPERATIONS: u64 = 60_000;
 
-fn run(seed: u64, operations: u64) {
+fn run(seed: u64, operations: u64) -> Reached {
     let mut rng = Rng::new(seed);
     let mut machine = Machine::new(rng.next());
     for index in 0..operations {
@@ -28,10 +32,10 @@ fn run(seed: u64, operations: u64) {
         }
     }
     let done = catch_unwind(AssertUnwindSafe(|| machine.finish()));
-    if let Err(panic) = done {
+    done.unwrap_or_else(|panic| {
         eprintln!("failed at the end; replay: ESKER_SEED={seed}");
-        resume_unwind(panic);
-    }
+        resume_unwind(panic)
+    })
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -41,18 +45,26 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn a_database_is_the_map_that_it_should_be() {
     if let Some(seed) = number("ESKER_SEED") {
-        return run(seed, RUN);
+        eprintln!("no difference; {:?}", run(seed, RUN));
+        return;
     }
-    let operations = number("ESKER_MODEL_OPS").unwrap_or(60_000);
-    let first = if operations == 60_000 { 1 } else { 1_000 };
+    let operations = number("ESKER_MODEL_OPS").unwrap_or(OPERATIONS);
+    let first = if operations == OPERATIONS { 1 } else { 1_000 };
     let first = number("ESKER_FIRST_SEED").unwrap_or(first);
-    let done = AtomicU64::new(0);
+    let (done, reached) = (AtomicU64::new(0), Mutex::new(Reached::default()));
     parallel::for_each(|number| {
-        run(first + number, RUN);
+        let one = run(first + number, RUN);
+        let mut all = reached.lock().unwrap();
+        *all = all.and(one);
         done.fetch_add(RUN, Ordering::Relaxed) + RUN < operations
     });
-    let done = done.into_inner();
-    eprintln!("{done} operations, seeds from {first}, 0 differences");
+    let (done, reached) = (done.into_inner(), reached.into_inner().unwrap());
+    eprintln!("{done} operations, seeds from {first}, 0 differences; {reached:?}");
+    if done >= OPERATIONS {
+        // Else it does not try what it is there for, and finds nothing in it.
+        assert_eq!(reached.tiers, TIERS_MAX, "{reached:?}");
+        assert!(reached.pushes > 0 && reached.filtered > 0, "{reached:?}");
+    }
 }
 
 /// Seeds, and how many operations it takes.

@@ -18,6 +18,8 @@
 
 mod cold;
 mod cuts;
+mod migration;
+mod older_programs;
 mod tiers;
 mod values;
 
