@@ -40,12 +40,18 @@ pub const RUNS_LEAST: usize = 4;
 /// The deltas in which a partition should reach its fraction: T is chosen so. Partitions that get
 /// less come due by [`DELTAS_MAX`].
 const DELTAS_GOAL: f64 = 5.0;
+/// The same in a tree with all tiers: what reaches a partition then differs most by chance.
+const DELTAS_GOAL_LAST: f64 = 3.0;
 /// Without tiers, `r / DELTAS_MAX` is what compactions cost for a byte. With a tier that is
 /// `1 / LAZINESS`, and the push costs one more: both are the same at this r.
 const TIERLESS_RATIO: f64 = DELTAS_MAX as f64 * (1.0 / LAZINESS + 1.0);
 /// Each tier multiplies by T the flushes in a delta. So many flushes, a third of the base in six
 /// deltas, are needed where T is 1.
 const REACH: f64 = 6.0 / LAZINESS;
+/// The last tier comes at this share of the r that calls for it by that rule: what spans get differs by
+/// chance, and with three tiers of eight runs many a partition came due by its ninth delta, before it
+/// had a third of its base.
+const LAST_REACH: f64 = 2.0 / 3.0;
 /// A tier that is there stays until r is below this fraction of the r that called for it.
 const KEEP: f64 = 2.0 / 3.0;
 /// The children that a span should have, and the spans that a new tier has at least.
@@ -103,7 +109,10 @@ fn reach(tiers: usize) -> f64 {
     match tiers {
         0 => TIERLESS_RATIO,
         TIERS_MAX.. => f64::INFINITY,
-        _ => REACH * (RUNS_MAX as f64).powi(tiers as i32),
+        _ => {
+            let share = if tiers + 1 == TIERS_MAX { LAST_REACH } else { 1.0 };
+            share * REACH * (RUNS_MAX as f64).powi(tiers as i32)
+        }
     }
 }
 
@@ -120,7 +129,8 @@ pub fn tiers_wanted(live_bytes: u64, flush_bytes: u64, present: usize) -> usize 
 /// The pending runs at which spans are due (T) in a tree with so many tiers, from [`RUNS_LEAST`]
 /// to [`RUNS_MOST`].
 pub fn runs_max(live_bytes: u64, flush_bytes: u64, tiers: usize) -> usize {
-    let flushes = ratio(live_bytes, flush_bytes) * LAZINESS / DELTAS_GOAL;
+    let goal = if tiers < TIERS_MAX { DELTAS_GOAL } else { DELTAS_GOAL_LAST };
+    let flushes = ratio(live_bytes, flush_bytes) * LAZINESS / goal;
     let runs = flushes.max(1.0).powf(1.0 / tiers.max(1) as f64).ceil();
     let most = if tiers < TIERS_MAX { RUNS_MAX } else { RUNS_MOST };
     (runs as usize).clamp(RUNS_LEAST, most)
