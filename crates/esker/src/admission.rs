@@ -129,6 +129,8 @@ pub struct Pacer {
     flushed_at: Mutex<Duration>,
     flush_drain: AtomicU64,
     pressure: Mutex<Pressure>,
+    /// Held while somebody looks how full trees are, so that what was seen later counts.
+    pressing: Mutex<()>,
     /// How long a compaction takes for a byte of deltas, and a push for a byte of runs, by tier, in
     /// picoseconds.
     step_times: [AtomicU64; TIERS_MAX + 1],
@@ -196,6 +198,7 @@ impl Pacer {
             flushed_at: Mutex::default(),
             flush_drain: AtomicU64::new(FLUSH_DRAIN),
             pressure: Mutex::default(),
+            pressing: Mutex::default(),
             step_times: std::array::from_fn(|_| AtomicU64::new(STEP_TIME)),
             events,
         }
@@ -229,6 +232,12 @@ impl Pacer {
     /// Takes in how full the trees are; [`Self::update`] acts on it.
     pub fn press(&self, pressure: Pressure) {
         *self.pressure.lock() = pressure;
+    }
+
+    /// As [`Self::press`], with what `look` sees: of several threads that look, the last counts.
+    pub fn press_with(&self, look: impl FnOnce() -> Pressure) {
+        let _one_at_a_time = self.pressing.lock();
+        self.press(look());
     }
 
     /// Whether no further run should lie over some key.

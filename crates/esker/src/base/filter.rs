@@ -34,8 +34,9 @@ pub enum Decision {
 /// Removes or changes entries that compactions write.
 ///
 /// A filter is called in compactions only, never in a flush, and only for the newest value of a key
-/// that no snapshot sees (R21). The newest value is the newest of those that were flushed: an operand
-/// that is still in memory, or is written meanwhile, changes what the filter has left. There is no promise when that is: `Keyspace::compact` applies the
+/// that no snapshot sees (R21), as far as the compaction knows: a newer value or delete that still waits in
+/// memory or in a tier hides what the filter made of the older one, and an operand that is still in memory is
+/// applied to it. There is no promise when that is: `Keyspace::compact` applies the
 /// filter to everything, background compactions to what they rewrite, and the filter may be called
 /// many times for an entry. So it suits data that nobody needs any more, not data that must not be
 /// seen. It may be called from any thread. If it panics, it is not called again until the database

@@ -2,7 +2,9 @@
 
 use super::scores::Place;
 use crate::base::KeyspaceId;
-use std::collections::HashSet;
+use crate::error::Error;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Names a partition, or a span of a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +34,7 @@ impl PartitionKey {
 pub struct Urgent {
     /// Partitions and spans with their scores, and the pending runs at which spans of their trees are due.
     pub parts: Vec<(PartitionKey, f64, usize)>,
-    /// Those whose work failed because of damage: nobody waits for them (S16).
-    pub damaged: HashSet<PartitionKey>,
+    /// Those that are left alone, because their data are damaged or their comparator is missing:
+    /// nobody waits for them (S16).
+    pub damaged: Arc<HashMap<PartitionKey, Error>>,
 }

@@ -11,7 +11,7 @@
 //! delta is made of T^L flushes, so d deltas reach f of the base as long as r <= T^L * d / f.
 //!
 //! 1. A tree has as many tiers as it takes for `d / f` to be enough, with T at most [`RUNS_MAX`].
-//!    The fourth tier is the last; above it T grows, up to [`RUNS_MOST`].
+//!    The fourth tier is the last and comes somewhat earlier; above it T grows, up to [`RUNS_MOST`].
 //! 2. T is as small as r allows, because each pending run is a place where a reader has to look.
 //! 3. Thresholds differ between neighbours (`stagger`), so that they do not come due at once.
 //! 4. What paces writers is the number of runs over a key ([`fill`]), and not the bytes that wait:

@@ -11,7 +11,8 @@ use super::policy;
 use super::queue::{PartitionKey, Urgent};
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::{KeyspaceState, Order};
-use crate::manifest::{Tree, Version};
+use crate::error::Error;
+use crate::manifest::{Partition, Tree, Version};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -51,34 +52,39 @@ pub fn fullest(
             fullest = Fullness { fill, tiers: tree.tiers().len(), ..fullest };
         }
     }
-    for key in &urgent.damaged {
-        let Some((owner, tree)) = owner(key.keyspace).zip(version.tree(key.keyspace)) else {
-            continue;
-        };
-        fullest.left += match &owner.order {
-            Order::Bytewise => left(&Bytewise, tree, key),
-            Order::Custom(order) => left(order, tree, key),
-            Order::Missing(_) => 0,
-        };
-    }
+    fullest.left = left(urgent.damaged.keys().filter_map(|key| {
+        let (owner, tree) = owner(key.keyspace).zip(version.tree(key.keyspace))?;
+        match &owner.order {
+            Order::Bytewise => damaged(&Bytewise, tree, key),
+            Order::Custom(order) => damaged(order, tree, key),
+            // Where it lies is not known, so what it holds slows others as it did before.
+            Order::Missing(_) => None,
+        }
+    }));
     fullest
 }
 
-/// Bytes of the deltas that stay in a damaged part; those of a span are not counted as a debt.
-fn left<O: KeyOrder>(order: &O, tree: &Tree, part: &PartitionKey) -> u64 {
-    if part.tier > 0 {
-        return 0;
-    }
-    let row = &tree.rows()[0];
-    let at = row.position(order, part.lower.as_deref());
-    at.map_or(0, |at| row.partitions()[at].delta_bytes())
+/// The partition of this name, if it is one: the pending runs of spans are no debt.
+fn damaged<'t, O: KeyOrder>(
+    order: &O,
+    tree: &'t Tree,
+    part: &PartitionKey,
+) -> Option<&'t Arc<Partition>> {
+    let row = tree.rows().first().filter(|_| part.tier == 0)?;
+    row.position(order, part.lower.as_deref()).map(|at| &row.partitions()[at])
+}
+
+/// Bytes of the deltas in these partitions. What branches share counts once, as in the sums over trees.
+fn left<'t>(parts: impl Iterator<Item = &'t Arc<Partition>>) -> u64 {
+    let mut seen = HashSet::new();
+    parts.filter(|part| seen.insert(Arc::as_ptr(part))).map(|part| part.delta_bytes()).sum()
 }
 
 /// What is known of the parts of a path.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     scores: &'a Scores,
-    damaged: &'a HashSet<PartitionKey>,
+    damaged: &'a HashMap<PartitionKey, Error>,
     /// The pending runs at which a span is due.
     runs_max: usize,
 }
@@ -94,7 +100,7 @@ fn fill<O: KeyOrder>(order: &O, tree: &Tree, part: &PartitionKey, known: Known<'
         let lower = found.lower.clone();
         let key = PartitionKey { keyspace: part.keyspace, tier, lower };
         // Seeded: runs that wait for ever over damage slow writers down for ever.
-        if known.damaged.contains(&key) && !bug!("compaction_damage_paces_writers") {
+        if known.damaged.contains_key(&key) && !bug!("compaction_damage_paces_writers") {
             continue;
         }
         runs += found.deltas.len() + usize::from(tier == 0 && !found.base.is_empty());

@@ -56,7 +56,8 @@ struct Inner {
     busy: HashSet<PartitionKey>,
     /// Keyspaces that are not compacted.
     still: HashSet<KeyspaceId>,
-    damaged: HashMap<PartitionKey, Error>,
+    /// Shared with those who look at how full trees are.
+    damaged: Arc<HashMap<PartitionKey, Error>>,
     /// Partitions whose compaction failed together with others.
     alone: HashSet<PartitionKey>,
     /// Why compactions that a caller waits for failed.
@@ -173,7 +174,7 @@ impl WorkQueue {
         let Some(tree) = tree else {
             inner.forced.retain(|key| key.keyspace != keyspace);
             inner.whole.retain(|key| key.keyspace != keyspace);
-            inner.damaged.retain(|key, _| key.keyspace != keyspace);
+            Arc::make_mut(&mut inner.damaged).retain(|key, _| key.keyspace != keyspace);
             inner.alone.retain(|key| key.keyspace != keyspace);
             inner.failed.retain(|key, _| key.keyspace != keyspace);
             inner.loose.retain(|key| key.keyspace != keyspace);
@@ -226,7 +227,10 @@ impl WorkQueue {
             if partition.runs().all(|run| run.is_empty()) {
                 // The damaged data is gone.
                 let lower = partition.lower.clone();
-                inner.damaged.remove(&PartitionKey { keyspace, tier, lower });
+                let key = PartitionKey { keyspace, tier, lower };
+                if inner.damaged.contains_key(&key) {
+                    Arc::make_mut(&mut inner.damaged).remove(&key);
+                }
             }
             inner.score(keyspace, (tier, partition), settings, time);
         }
@@ -262,7 +266,7 @@ impl WorkQueue {
         let part =
             |(key, score): (&PartitionKey, f64)| (key.clone(), score, runs_max(key.keyspace));
         let parts = all.into_iter().map(part).collect();
-        Urgent { parts, damaged: inner.damaged.keys().cloned().collect() }
+        Urgent { parts, damaged: inner.damaged.clone() }
     }
 
     /// Wakes the workers if a compaction is due, and a flush that waits for one if none is any more.
@@ -440,7 +444,7 @@ impl WorkQueue {
                     inner.forced.insert(key.clone());
                 }
                 Some(error @ (Error::Corruption(_) | Error::ComparatorMissing { .. })) => {
-                    inner.damaged.insert(key.clone(), error.clone());
+                    Arc::make_mut(&mut inner.damaged).insert(key.clone(), error.clone());
                 }
                 Some(Error::Closed) => {}
                 None => {
@@ -492,7 +496,7 @@ impl WorkQueue {
         // Seeded: a partition whose comparator was missing is never compacted again.
         bug!("compaction_late_comparator_resumes_no_compaction", return);
         let mut inner = self.inner.lock();
-        inner.damaged.retain(|key, error| {
+        Arc::make_mut(&mut inner.damaged).retain(|key, error| {
             !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(&key.keyspace))
         });
         drop(inner);

@@ -14,7 +14,7 @@
 //! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `verify` | flush, compact, close, statistics and checks on request |
 //!
-//! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
+//! Locks, in the order in which they may be taken together: `placing`, `store`, `pressing`, `catalog`, the
 //! pipeline's gate, that of `state`, `totals`, and last those inside `record`, `work` and
 //! `transactions`. No lock is held while a reader runs. No lock is held across a sync, with three
 //! exceptions: `store` (one change at a time), `catalog` (making a keyspace or a branch), and the

@@ -286,10 +286,8 @@ impl Core {
     /// were removed, so their compactions are not retried, or the missing comparator was
     /// registered.
     fn after_failed_compactions(&self, keys: &[PartitionKey], error: &Error) {
-        let state = self.state_now();
-        let gone =
-            keys.iter().map(|key| key.keyspace).filter(|id| state.version.tree(*id).is_none());
-        gone.for_each(|id| self.rescore(id, None));
+        let gone = |key: &&PartitionKey| self.state_now().version.tree(key.keyspace).is_none();
+        keys.iter().filter(gone).for_each(|key| self.rescore(key.keyspace, None));
         if matches!(error, Error::ComparatorMissing { .. }) {
             let ids = keys.iter().map(|key| key.keyspace);
             let usable = self.catalog.lock().with_known_order(ids);

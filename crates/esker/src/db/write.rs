@@ -526,10 +526,12 @@ impl Core {
 
     /// Gives the pacer what background work changed: how full the trees are, and the debts.
     pub(crate) fn update_pressure(&self) {
-        let version = self.state_now().version.clone();
         let owner = |id| self.catalog.lock().by_id(id).cloned();
-        let trees = pressure::fullest(&version, &self.work.most_urgent(), owner);
-        self.pacer.press(Pressure::of(trees, self.settings.workers));
+        self.pacer.press_with(|| {
+            let urgent = self.work.most_urgent();
+            let trees = pressure::fullest(&self.state_now().version, &urgent, owner);
+            Pressure::of(trees, self.settings.workers)
+        });
         self.update_pace();
         self.govern();
     }

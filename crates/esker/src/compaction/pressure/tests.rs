@@ -1,6 +1,6 @@
 use super::*;
 use crate::compaction::partitioning::tests::{partition, run};
-use crate::manifest::{Partition, Row};
+use crate::manifest::Row;
 use crate::run::Role;
 
 /// A row of parts with these lower bounds and numbers of runs.
@@ -28,7 +28,7 @@ fn the_runs_of_a_path_add_up_and_those_of_its_neighbours_do_not() {
         row(&[("", 6), ("m", 12)]),
         row(&[("", 4)]),
     ]);
-    let whole = HashSet::new();
+    let whole = HashMap::new();
     let at = |part: &PartitionKey, scores: &Scores| {
         fill(&Bytewise, &tree, part, Known { scores, damaged: &whole, runs_max: 6 })
     };
@@ -54,7 +54,8 @@ fn runs_that_wait_over_damage_slow_nobody() {
     ]);
     let (part, scores) = (key(0, "m"), Scores::from([(key(0, "m"), 1.2), (key(1, "m"), 9.0)]));
     let at = |damaged: &[PartitionKey]| {
-        let damaged = damaged.iter().cloned().collect();
+        let error = || Error::corruption("f".as_ref(), 0, "block", "damaged");
+        let damaged = damaged.iter().map(|key| (key.clone(), error())).collect();
         fill(&Bytewise, &tree, &part, Known { scores: &scores, damaged: &damaged, runs_max: 6 })
     };
     // The span over the part that is due has far more runs than any may have.
@@ -76,7 +77,10 @@ fn the_deltas_of_a_damaged_partition_are_known_to_stay() {
     let above = empty(None, None).with_delta(run(Role::Delta, &[("n", "o")]));
     let rows = [vec![empty(None, Some("m")), Arc::new(full)], vec![Arc::new(above)]];
     let tree = Tree::of_rows(rows.map(Row::new).into());
-    let of = |part| left(&Bytewise, &tree, &part);
+    let of = |part| left(damaged(&Bytewise, &tree, &part).into_iter());
     assert_eq!((of(key(0, "m")), of(key(0, "")), of(key(0, "q"))), (bytes, 0, 0));
     assert_eq!(of(key(1, "")), 0, "pending runs are no debt");
+    // A branch has the same partition, and its bytes are summed once.
+    let twice = [key(0, "m"), key(0, "m")];
+    assert_eq!(left(twice.iter().filter_map(|part| damaged(&Bytewise, &tree, part))), bytes);
 }
