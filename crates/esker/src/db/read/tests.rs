@@ -46,7 +46,8 @@ fn the_caller_has_no_epoch_open() {
 }
 
 /// A caller uses a value while 40 MB are written and read, through blocks that enter and leave the
-/// cache. Meanwhile the memory of the database stays within its limit.
+/// cache. If that kept an epoch open, all of them would stay in memory. Some stay for a while: a block that
+/// left the cache is freed when the background threads that run in an epoch have had the processor again.
 #[test]
 fn a_caller_that_takes_its_time_holds_one_block() {
     let dir = tempfile::tempdir().unwrap();
@@ -73,5 +74,5 @@ fn a_caller_that_takes_its_time_holds_one_block() {
     };
     db.default_keyspace().get_with("held", busy).unwrap().unwrap();
     assert!(looked.load(Ordering::Relaxed));
-    assert!(peak < 4 << 20, "{peak} bytes of blocks");
+    assert!(peak < 12 << 20, "{peak} bytes of blocks");
 }
