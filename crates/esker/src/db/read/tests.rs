@@ -46,8 +46,8 @@ fn the_caller_has_no_epoch_open() {
 }
 
 /// A caller uses a value while 40 MB are written and read, through blocks that enter and leave the
-/// cache. If that kept an epoch open, all of them would stay in memory. Some stay for a while: a block that
-/// left the cache is freed when the background threads that run in an epoch have had the processor again.
+/// cache. If it held what it reads meanwhile, 40 MB would stay in memory. A part of the cache's share waits
+/// for epochs of background threads after it has left the cache, and blocks of run segments that go do too.
 #[test]
 fn a_caller_that_takes_its_time_holds_one_block() {
     let dir = tempfile::tempdir().unwrap();
