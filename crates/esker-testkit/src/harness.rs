@@ -64,8 +64,8 @@ pub fn small_options(rng: &mut Rng) -> Options {
     options
 }
 
-/// The most tiers that [`with_tiers`] gives a tree.
-pub const TIERS_MAX: usize = 4;
+/// The most tiers that a tree may have, and that [`with_tiers`] gives it.
+pub use esker::internals::compaction::policy::TIERS_MAX;
 
 /// Gives the database tiers of some shape, or none, and partitions so small that there are many.
 pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
@@ -117,7 +117,7 @@ pub fn keyspace(db: &Db, slot: usize) -> Result<Keyspace> {
 }
 
 /// As [`keyspace`]; it gets the compaction filter [`Trimmed`], if that of the model has one.
-pub fn create(db: &Db, slot: usize, model: &Model) -> Result<Keyspace> {
+fn create(db: &Db, slot: usize, model: &Model) -> Result<Keyspace> {
     let mut options = keyspace_options(slot);
     options.compaction_filter = model.filters(slot).then(|| Trimmed.name().to_owned());
     db.keyspace_with(NAMES[slot], options)
@@ -230,6 +230,14 @@ pub fn write_one(db: &Db, op: &Op, durability: Durability) -> Result<()> {
         }
         Op::Create(slot) => keyspace(db, *slot).map(drop),
         Op::Drop(slot) => db.drop_keyspace(NAMES[*slot]).map(drop),
+    }
+}
+
+/// As [`write_one`]; a keyspace that is made gets the compaction filter that it has in the model.
+pub fn write_as(db: &Db, op: &Op, durability: Durability, model: &Model) -> Result<()> {
+    match op {
+        Op::Create(slot) => create(db, *slot, model).map(drop),
+        _ => write_one(db, op, durability),
     }
 }
 

@@ -238,10 +238,7 @@ impl Machine {
     }
 
     fn one(&mut self, op: &Op, durability: Durability) {
-        let done = match op {
-            Op::Create(slot) => harness::create(self.db(), *slot, &self.model).map(drop),
-            _ => harness::write_one(self.db(), op, durability),
-        };
+        let done = harness::write_as(self.db(), op, durability, &self.model);
         done.unwrap_or_else(|e| panic!("{op:?}: {e}"));
         if let Op::Create(slot) = op {
             self.births += 1;

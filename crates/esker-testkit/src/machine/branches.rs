@@ -127,10 +127,7 @@ impl Machine {
         if matches!(op, Op::Create(slot) if !self.withheld.allows(slot)) {
             return;
         }
-        let changed = match op {
-            Op::Create(slot) => harness::create(db, slot, &fork.model).map(drop),
-            _ => harness::write_one(db, &op, Durability::Process),
-        };
+        let changed = harness::write_as(db, &op, Durability::Process, &fork.model);
         changed.unwrap_or_else(|e| panic!("{op:?}: {e}"));
         fork.model.apply(&op);
         let names = db.keyspaces().unwrap_or_else(|e| panic!("keyspaces: {e}"));
@@ -151,13 +148,7 @@ impl Machine {
             let found = handle.get(&key).map(Found::Value);
             let found = found.unwrap_or_else(|e| panic!("get: {e}"));
             let Fork { name, model, .. } = &mut self.forks[index];
-            assert!(
-                model.see(slot, &key, |shown| found.fits(shown)),
-                "{name}, slot {slot}, key {}: {}, not {}",
-                key.escape_ascii(),
-                found.told(),
-                model.told(slot, &key),
-            );
+            found.check(model, slot, &key, format_args!("{name}"));
         }
     }
 

@@ -39,8 +39,7 @@ impl Machine {
             let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
             let found = tx.get(&handle, key).map(Found::Value);
             let found = found.unwrap_or_else(|e| panic!("tx get: {e}"));
-            let right = self.model.see(slot, key, |shown| found.fits(shown));
-            assert!(right, "tx get: {}, not {}", found.told(), self.model.told(slot, key));
+            found.check(&mut self.model, slot, key, format_args!("tx get"));
             harness::write_in(self.db(), &tx, &count(LOGGED, 0)).unwrap_or_else(|e| panic!("{e}"));
             tx
         });

@@ -3,6 +3,7 @@
 use super::Machine;
 use crate::harness::{self, keyspace};
 use crate::model::{Model, Pair};
+use std::fmt::Arguments;
 use std::ops::Bound;
 
 /// What a read of a key has found.
@@ -16,15 +17,27 @@ pub(super) enum Found {
 
 impl Found {
     /// Whether it is what a key may show.
-    pub(super) fn fits(&self, shown: Option<&Pair>) -> bool {
+    fn fits(&self, shown: Option<&Pair>) -> bool {
         match self {
             Self::There(there) => shown.is_some() == *there,
             Self::Value(value) => shown.map(|(_, value)| value) == value.as_ref(),
         }
     }
 
+    /// Fails if a key may not show it; otherwise the model knows from then on that the key has shown it.
+    /// `who`: who has read.
+    pub(super) fn check(&self, model: &mut Model, slot: usize, key: &[u8], who: Arguments<'_>) {
+        assert!(
+            model.see(slot, key, |shown| self.fits(shown)),
+            "{who}, slot {slot}, key {}: {}, not {}",
+            key.escape_ascii(),
+            self.told(),
+            model.told(slot, key),
+        );
+    }
+
     /// It, for people.
-    pub(super) fn told(&self) -> String {
+    fn told(&self) -> String {
         match self {
             Self::There(there) => format!("there: {there}"),
             Self::Value(value) => {
@@ -80,14 +93,8 @@ impl Machine {
                 (None, _) => handle.contains_key(&key).map(Found::There),
             };
             let found = found.unwrap_or_else(|e| panic!("get: {e}"));
-            let model = self.model_at(moment);
-            assert!(
-                model.see(slot, &key, |shown| found.fits(shown)),
-                "slot {slot}, key {}, snapshot {moment:?}: {}, not {}",
-                key.escape_ascii(),
-                found.told(),
-                model.told(slot, &key),
-            );
+            let who = format_args!("snapshot {moment:?}");
+            found.check(self.model_at(moment), slot, &key, who);
         }
     }
 
@@ -99,14 +106,7 @@ impl Machine {
         let found = handle.multi_get(&keys).unwrap_or_else(|e| panic!("multi_get: {e}"));
         assert_eq!(found.len(), keys.len(), "multi_get of slot {slot}");
         for (key, found) in keys.iter().zip(found) {
-            let found = Found::Value(found);
-            assert!(
-                self.model.see(slot, key, |shown| found.fits(shown)),
-                "multi_get of slot {slot}, key {}: {}, not {}",
-                key.escape_ascii(),
-                found.told(),
-                self.model.told(slot, key),
-            );
+            Found::Value(found).check(&mut self.model, slot, key, format_args!("multi_get"));
         }
     }
 

@@ -45,8 +45,7 @@ impl Machine {
                     let key = self.make.key(slot);
                     let found = tx.get(&handle, &key).map(Found::Value);
                     let found = found.unwrap_or_else(|e| panic!("tx get: {e}"));
-                    let right = seen.see(slot, &key, |shown| found.fits(shown));
-                    assert!(right, "tx get: {}, not {}", found.told(), seen.told(slot, &key));
+                    found.check(&mut seen, slot, &key, format_args!("tx get"));
                     if ops.is_empty() {
                         read = Some((slot, key));
                     }

@@ -129,10 +129,12 @@ pub fn tiers_wanted(live_bytes: u64, flush_bytes: u64, present: usize) -> usize 
 /// The pending runs at which spans are due (T) in a tree with so many tiers, from [`RUNS_LEAST`]
 /// to [`RUNS_MOST`].
 pub fn runs_max(live_bytes: u64, flush_bytes: u64, tiers: usize) -> usize {
-    let goal = if tiers < TIERS_MAX { DELTAS_GOAL } else { DELTAS_GOAL_LAST };
+    let (goal, most) = match tiers {
+        TIERS_MAX.. => (DELTAS_GOAL_LAST, RUNS_MOST),
+        _ => (DELTAS_GOAL, RUNS_MAX),
+    };
     let flushes = ratio(live_bytes, flush_bytes) * LAZINESS / goal;
     let runs = flushes.max(1.0).powf(1.0 / tiers.max(1) as f64).ceil();
-    let most = if tiers < TIERS_MAX { RUNS_MAX } else { RUNS_MOST };
     (runs as usize).clamp(RUNS_LEAST, most)
 }
 
