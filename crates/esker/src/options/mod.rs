@@ -3,6 +3,7 @@
 //! [`Options`] is what a program gives, and may leave alone. [`settings`] resolves them into the
 //! numbers with which the engine works: every size follows from the memory budget by a fixed split.
 
+mod machine;
 pub mod settings;
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
@@ -136,7 +137,7 @@ pub enum Recovery {
 #[non_exhaustive]
 pub struct Options {
     /// The memory budget: bytes for write buffers, cache, indexes and filters together. Default: a
-    /// quarter of the machine's memory or of the control group's limit. At least 1 MiB.
+    /// quarter of the machine's memory or of the least limit of its control groups. At least 1 MiB.
     pub memory: Option<u64>,
     /// The default durability class of writes. Default: [`Durability::Process`].
     pub durability: Durability,

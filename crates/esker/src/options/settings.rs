@@ -14,7 +14,7 @@ use crate::base::Millis;
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
 use crate::error::{Error, Result};
-use crate::options::{Compression, Durability, Options, SmallTiers};
+use crate::options::{Compression, Durability, Options, SmallTiers, machine};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -176,6 +176,7 @@ impl Settings {
                 )));
             }
         }
+        // This follows the processors that the process may run on, and the quotas of its control groups.
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let usual = cores.max(2).min((memory / WORKER_BYTES).max(1) as usize);
         let workers = options.workers.unwrap_or(usual).clamp(1, 64);
@@ -338,27 +339,10 @@ fn space_bound(options: &Options) -> Result<SpaceBound> {
     Ok(SpaceBound { amplification, reserve: options.small_space.unwrap_or(SPACE_RESERVE) })
 }
 
-/// A quarter of the machine's memory, or of the control group's limit where that is smaller.
+/// A quarter of the machine's memory, or of the least limit of the process's control groups where that is smaller.
 fn default_memory() -> u64 {
-    let machine = read_number("/proc/meminfo", |text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kib << 10)
-    });
-    let whole = |text: &str| text.trim().parse().ok();
-    let limits = [
-        read_number("/sys/fs/cgroup/memory.max", whole),
-        read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", whole),
-    ];
-    let known = limits.into_iter().flatten().chain(machine).min();
     // If nothing is known, 1 GiB is a cautious guess of the machine's memory.
-    (known.unwrap_or(1 << 30) / 4).max(MEMORY_BYTES_MIN)
-}
-
-fn read_number(path: &str, parse: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    // This reads what the kernel says about the machine. It is no file of the database, so it does
-    // not go through `Fs`.
-    std::fs::read_to_string(path).ok().and_then(|text| parse(&text))
+    (machine::memory().unwrap_or(1 << 30) / 4).max(MEMORY_BYTES_MIN)
 }
 
 #[cfg(test)]

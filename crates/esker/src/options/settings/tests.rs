@@ -99,11 +99,6 @@ fn the_default_memory_is_a_part_of_the_machine() {
     assert_eq!(given.memory, settings(|_| {}).unwrap().memory);
 }
 
-#[test]
-fn numbers_that_cannot_be_read_are_none() {
-    assert_eq!(read_number("/proc/no such file", |_| Some(1)), None);
-}
-
 /// What a compaction takes beside the one segment that it writes.
 #[test]
 fn buffers_follow_from_the_number() {
