@@ -9,8 +9,9 @@
 //!    than its share. One flush and one compaction always have their buffers.
 //! 2. The cache gets memory back only while nobody writes. Otherwise each flush would evict blocks that are read again
 //!    after it.
-//! 3. The cache keeps its share of the split whatever others take, but for descriptions: these cannot wait for a share
-//!    of their own, while everything else that takes more than its share ends soon.
+//! 3. The cache keeps its share of the split whatever others take, but for what has no share of its own and lasts:
+//!    descriptions, what transactions wrote and read, lists of range tombstones, iterators, and what the program was
+//!    handed. Everything else that takes more than its share ends soon.
 //! 4. Small changes are not made: each costs a walk over the shards.
 
 use crate::cache::BlockCache;
@@ -45,14 +46,22 @@ pub struct Taken {
     pub buffers: u64,
     /// What describes keyspaces and trees.
     pub described: u64,
+    /// What else has no share in the split: what transactions wrote and read, lists of range tombstones from run
+    /// files, iterators, and what the program was handed.
+    pub unshared: u64,
 }
 
 impl Taken {
-    /// What is taken now: `kept` bytes of flushed memtables, a log of which so much is mapped, and what describes
-    /// the trees.
-    pub fn of(state: &State, cache: &BlockCache, (kept, log, described): (u64, u64, u64)) -> Self {
+    /// What is taken now: `kept` bytes of flushed memtables, a log of which so much is mapped, what describes the
+    /// trees, and what else than iterators has no share.
+    pub fn of(
+        state: &State,
+        cache: &BlockCache,
+        (kept, log, described, unshared): (u64, u64, u64, u64),
+    ) -> Self {
         let (sealed, buffers) = (state.memtable_sets.len() > 1, cache.buffers().used());
-        Self { sealed, kept, log, buffers, described }
+        let unshared = unshared + cache.pins().iterator_bytes();
+        Self { sealed, kept, log, buffers, described, unshared }
     }
 }
 
@@ -65,6 +74,9 @@ pub fn described(totals: &Totals, keyspaces: u64) -> u64 {
 pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
     // Seeded: what describes the tree is in nobody's account.
     let described = if bug!("admission_descriptions_not_counted") { 0 } else { taken.described };
+    // Seeded: the cache does not give way to what transactions, iterators and programs have.
+    let unshared = if bug!("admission_unshared_not_counted") { 0 } else { taken.unshared };
+    let described = described + unshared;
     let others = memory / SET * 2
         + taken.kept
         + taken.log

@@ -6,6 +6,7 @@ use crate::admission::Terms;
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::db::{Core, Write};
+use crate::stats::clients::Counted;
 use crate::stats::counters::{WriteCounts, Written};
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{OwnValue, OwnWrites};
@@ -49,6 +50,8 @@ pub struct Batch {
     cannot_merge: Option<Error>,
     /// The buffer in which the stored form of a value that expires is built.
     stored: Vec<u8>,
+    /// What the batch takes of what the program has.
+    counted: Counted,
 }
 
 impl Batch {
@@ -73,6 +76,11 @@ impl Batch {
         state.id
     }
 
+    fn add(&mut self, operation: &Op<'_>) {
+        operation.encode(&mut self.payload);
+        self.counted.set(self.payload.capacity());
+    }
+
     /// Adds the insertion of a value under a key. The keyspace's time to live, if any, counts from
     /// now.
     ///
@@ -93,7 +101,7 @@ impl Batch {
             return self.special(keyspace, Kind::ExpiringPut, key, Some(expiry), value);
         }
         let keyspace = self.note(keyspace);
-        Op::Put { keyspace, key, value }.encode(&mut self.payload);
+        self.add(&Op::Put { keyspace, key, value });
         self.longest_key = self.longest_key.max(key.len());
         self.largest_value = self.largest_value.max(value.len() as u64);
         self.counts.puts += 1;
@@ -162,7 +170,7 @@ impl Batch {
         let keyspace = self.note(keyspace);
         let mut joined = std::mem::take(&mut self.stored);
         let stored = stored_form(expiry, value, &mut joined);
-        Op::Special { keyspace, kind, key, stored }.encode(&mut self.payload);
+        self.add(&Op::Special { keyspace, kind, key, stored });
         self.longest_key = self.longest_key.max(key.len());
         self.largest_value = self.largest_value.max(stored.len() as u64);
         self.counts.puts += 1;
@@ -187,7 +195,7 @@ impl Batch {
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
         let key = key.as_ref();
         let keyspace = self.note(keyspace);
-        Op::Delete { keyspace, key }.encode(&mut self.payload);
+        self.add(&Op::Delete { keyspace, key });
         self.longest_key = self.longest_key.max(key.len());
         self.counts.deletes += 1;
         self.counts.user_bytes += key.len() as u64;
@@ -220,7 +228,7 @@ impl Batch {
         let (start, end) = half_open(&keyspace.state().order, &range)?;
         let id = self.note(keyspace);
         let (start, end) = (start.as_deref(), end.as_deref());
-        Op::DeleteRange { keyspace: id, start, end }.encode(&mut self.payload);
+        self.add(&Op::DeleteRange { keyspace: id, start, end });
         for bound in [start, end].into_iter().flatten() {
             // A bound may be the successor of a key of the greatest length.
             self.longest_key = self.longest_key.max(bound.len().saturating_sub(1));
@@ -282,7 +290,8 @@ impl Batch {
     pub fn clear(&mut self) {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
-        *self = Self { payload, ..Self::default() };
+        let counted = std::mem::take(&mut self.counted);
+        *self = Self { payload, counted, ..Self::default() };
     }
 
     /// Adds what a transaction wrote to a keyspace.

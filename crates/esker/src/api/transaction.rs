@@ -7,6 +7,7 @@ mod reads;
 mod writes;
 
 use super::handle::Handle;
+use crate::budget::Lease;
 use crate::txn::locks::{Mode, Request};
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{OwnOrder, OwnWrites, Undo};
@@ -147,10 +148,14 @@ struct Inner {
     spaces: Vec<Space>,
     /// How to undo operations, from the first savepoint on.
     undo: Vec<(usize, Undo)>,
+    /// About what `undo` takes.
+    undo_bytes: u64,
     savepoints: Vec<Savepoint>,
     next_savepoint: u64,
     /// Whether something was read as of another moment than that of the snapshot.
     mixed: bool,
+    /// What all of this takes of the memory budget.
+    lease: Lease,
 }
 
 /// What was written to one keyspace.
@@ -204,9 +209,11 @@ impl Transaction {
             reads: ReadSet::new(core.settings.batch_bytes_max),
             spaces: Vec::new(),
             undo: Vec::new(),
+            undo_bytes: 0,
             savepoints: Vec::new(),
             next_savepoint: 0,
             mixed: false,
+            lease: core.transactions.lease(),
         };
         let durability = options.durability.unwrap_or(core.durability());
         let (inner, locking) = (Mutex::new(inner), Mutex::default());
@@ -314,9 +321,11 @@ impl Transaction {
         inner.savepoints.truncate(at + 1);
         while inner.undo.len() > savepoint.undo {
             if let Some((space, undo)) = inner.undo.pop() {
+                inner.undo_bytes -= undo.memory_bytes();
                 Arc::make_mut(&mut inner.spaces[space].writes).undo(undo);
             }
         }
+        inner.count();
         Ok(())
     }
 
@@ -378,6 +387,14 @@ impl Transaction {
 }
 
 impl Inner {
+    /// Counts what the transaction has in memory.
+    fn count(&mut self) {
+        // Seeded: what transactions wrote is in nobody's account.
+        bug!("api_transactions_not_counted", return);
+        let writes = self.spaces.iter().map(|space| space.writes.memory_bytes()).sum::<u64>();
+        self.lease.set_about(self.reads.bytes() + writes + self.undo_bytes);
+    }
+
     fn own(&self, keyspace: &Keyspace) -> Option<&Arc<OwnWrites>> {
         let space = self.spaces.iter().find(|space| space.keyspace.state.id == keyspace.state.id);
         space.map(|space| &space.writes)

@@ -76,6 +76,10 @@ pub trait Cursor {
     fn held(&self) -> u64 {
         0
     }
+    /// Bytes of its own buffers. By default none.
+    fn buffered(&self) -> u64 {
+        0
+    }
     /// Lets go what it holds. It is not valid until it is positioned again.
     fn let_go(&mut self) {}
     /// Goes to the first entry.

@@ -1,5 +1,5 @@
 //! The memory that several parts of a database share: how many bytes the buffers of flushes and compactions
-//! take, and where their memory and that of memtables and frames comes from.
+//! and other owners take ([`Account`]), and where their memory and that of memtables and frames comes from.
 //!
 //! A budget holds only if what is counted is what the process has. A buffer that one thread takes from the
 //! allocator and another frees stays with the process, in the allocator's lists for the first thread. So
@@ -22,23 +22,25 @@ pub use chunks::{Chunk, ChunkPool};
 pub use pages::Pages;
 
 use parking_lot::Mutex;
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most buffers that wait for the next writer: one for a flush and one for a compaction.
 const SPARE_MAX: usize = 2;
+/// See [`Lease::set_about`].
+const STEP_BYTES: u64 = 1 << 10;
 
-/// The account of the buffers of one database.
+/// How many bytes one kind of owner takes.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub struct Account {
     used: AtomicU64,
     most: AtomicU64,
-    spare: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Buffers {
-    /// Bytes of all buffers.
+impl Account {
+    /// Bytes of all owners.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -48,7 +50,7 @@ impl Buffers {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// The account of one owner of buffers, who has none yet.
+    /// The part of one owner, who has nothing yet.
     pub fn lease(self: &Arc<Self>) -> Lease {
         Lease { of: Arc::clone(self), bytes: 0 }
     }
@@ -61,6 +63,30 @@ impl Buffers {
     fn subtract(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
+}
+
+/// The account of the buffers of one database.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    account: Arc<Account>,
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Buffers {
+    /// Bytes of all buffers.
+    pub fn used(&self) -> u64 {
+        self.account.used()
+    }
+
+    /// The most that these were.
+    pub fn most(&self) -> u64 {
+        self.account.most()
+    }
+
+    /// The account of one owner of buffers, who has none yet.
+    pub fn lease(&self) -> Lease {
+        self.account.lease()
+    }
 
     /// An empty buffer with room for `usual` bytes, which the caller counts.
     fn take(&self, usual: usize) -> Vec<u8> {
@@ -68,7 +94,7 @@ impl Buffers {
         match spare.iter().position(|spare| fits(spare, usual)) {
             Some(found) => {
                 let found = spare.swap_remove(found);
-                self.subtract(found.capacity() as u64);
+                self.account.subtract(found.capacity() as u64);
                 found
             }
             None => Vec::with_capacity(usual),
@@ -85,7 +111,7 @@ impl Buffers {
                 spare.push(buffer);
                 return;
             });
-            self.add(buffer.capacity() as u64);
+            self.account.add(buffer.capacity() as u64);
             spare.push(buffer);
         }
     }
@@ -96,22 +122,28 @@ fn fits(buffer: &Vec<u8>, usual: usize) -> bool {
     (usual..=usual * 2).contains(&buffer.capacity())
 }
 
-/// What one owner of buffers has; it has nothing any more when this is dropped.
+/// What one owner has; it has nothing any more when this is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    of: Arc<Buffers>,
+    of: Arc<Account>,
     bytes: u64,
 }
 
 impl Lease {
     /// The owner has so many bytes now.
     pub fn set(&mut self, bytes: u64) {
-        if bytes > self.bytes {
-            self.of.add(bytes - self.bytes);
-        } else {
-            self.of.subtract(self.bytes - bytes);
+        match bytes.cmp(&self.bytes) {
+            Less => self.of.subtract(self.bytes - bytes),
+            Equal => return,
+            Greater => self.of.add(bytes - self.bytes),
         }
         self.bytes = bytes;
+    }
+
+    /// As [`Self::set`], in steps of a KiB: an owner that grows by a few bytes at a time seldom writes to what
+    /// all owners share.
+    pub fn set_about(&mut self, bytes: u64) {
+        self.set(bytes.next_multiple_of(STEP_BYTES));
     }
 }
 
@@ -128,13 +160,14 @@ impl Drop for Lease {
 pub struct Collector {
     bytes: Vec<u8>,
     usual: usize,
-    lease: Option<Lease>,
+    /// Where its memory comes from, and what it has of it.
+    of: Option<(Arc<Buffers>, Lease)>,
 }
 
 impl Collector {
     /// A buffer of about `usual` bytes that nobody counts.
     pub fn uncounted(usual: usize) -> Self {
-        Self { bytes: Vec::with_capacity(usual), usual, lease: None }
+        Self { bytes: Vec::with_capacity(usual), usual, of: None }
     }
 
     /// Counts it, and lets the next writer use it.
@@ -142,13 +175,13 @@ impl Collector {
         let mut bytes = buffers.take(self.usual);
         bytes.extend_from_slice(&self.bytes);
         self.bytes = bytes;
-        self.lease = Some(buffers.lease());
+        self.of = Some((Arc::clone(buffers), buffers.lease()));
         self.count(0);
     }
 
     /// Counts it, and so many bytes that its owner has beside it.
     pub fn count(&mut self, beside: u64) {
-        if let Some(lease) = &mut self.lease {
+        if let Some((_, lease)) = &mut self.of {
             lease.set(self.bytes.capacity() as u64 + beside);
         }
     }
@@ -185,10 +218,10 @@ impl DerefMut for Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        if let Some(mut lease) = self.lease.take() {
+        if let Some((buffers, mut lease)) = self.of.take() {
             lease.set(0);
             if fits(&self.bytes, self.usual) {
-                lease.of.give(std::mem::take(&mut self.bytes));
+                buffers.give(std::mem::take(&mut self.bytes));
             }
         }
     }

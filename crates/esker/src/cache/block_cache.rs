@@ -56,7 +56,7 @@ pub struct BlockCache {
     index_bytes: Total,
     filter_bytes: Total,
     buffers: Arc<Buffers>,
-    pins: Pins,
+    pins: Arc<Pins>,
 }
 
 impl BlockCache {
@@ -76,7 +76,7 @@ impl BlockCache {
             index_bytes: Total::new(0),
             filter_bytes: Total::new(0),
             buffers: Arc::default(),
-            pins: Pins::new(capacity_bytes),
+            pins: Arc::new(Pins::new(capacity_bytes)),
         }
     }
 
@@ -86,7 +86,7 @@ impl BlockCache {
     }
 
     /// The account of what iterators hold.
-    pub fn pins(&self) -> &Pins {
+    pub fn pins(&self) -> &Arc<Pins> {
         &self.pins
     }
 

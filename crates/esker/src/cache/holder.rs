@@ -41,6 +41,8 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
+        // Seeded: what dropped iterators held still counts.
+        bug!("cache_pins_of_dropped_iterators_stay", return);
         self.hold(0);
     }
 }

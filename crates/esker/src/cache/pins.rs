@@ -5,16 +5,26 @@
 //! iterators. So what all of them hold is counted. Beyond a bound an iterator keeps a copy of the entry on
 //! which it stands, lets everything else go, and seeks when it moves again.
 //!
+//! An iterator that nobody moves cannot let go, so it must not take the bound from all others. Therefore each
+//! has a share of its own. Beyond the bound those let go that hold more than that, and the shares of the others
+//! are added up by iterator, each with at most its share: one that was forgotten takes one share, whatever it holds.
+//!
 //! 1. What an iterator holds is counted from when it takes a block until it lets go or is dropped. An index
 //!    that several iterators hold counts for each.
-//! 2. An iterator that was just positioned keeps its blocks while others hold at most the share, and one that
+//! 2. An iterator that was just positioned keeps its blocks while others hold at most the bound, and one that
 //!    has moved several times while they hold at most twice as much. One that is alone always does.
+//! 3. Beyond that, an iterator that holds at most its share keeps its blocks while the shares of the others, as
+//!    of their last looks, take at most the bound.
 
 use super::counters::Total;
+use crate::budget::{Account, Lease};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The share is this part of the capacity: an eighth of the memory budget.
-const SHARE: u64 = 5;
+/// The bound is this part of the capacity: an eighth of the memory budget.
+const BOUND: u64 = 5;
+/// The share of one iterator is this part of the bound.
+const SHARES: u64 = 8;
 
 /// Looks after which an iterator is in motion, and moves between two looks.
 const LOOKS_AT_REST: u32 = 4;
@@ -24,13 +34,24 @@ const MOVES_PER_LOOK: u32 = 64;
 #[derive(Debug)]
 pub struct Pins {
     bytes: Total,
+    /// What they hold, of each at most its share.
+    shares: Total,
     let_go: Total,
-    share: Total,
+    /// It follows from the memory budget, which does not change while a database is open.
+    bound: u64,
+    /// The iterators themselves, with their buffers.
+    iterators: Arc<Account>,
 }
 
 impl Pins {
     pub(super) fn new(capacity: u64) -> Self {
-        Self { bytes: Total::new(0), let_go: Total::new(0), share: Total::new(capacity / SHARE) }
+        Self {
+            bytes: Total::new(0),
+            shares: Total::new(0),
+            let_go: Total::new(0),
+            bound: capacity / BOUND,
+            iterators: Arc::default(),
+        }
     }
 
     /// An iterator holds so many bytes more, modulo 2^64: so one addition also subtracts.
@@ -44,31 +65,63 @@ impl Pins {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes of the iterators themselves, with their buffers.
+    pub fn iterator_bytes(&self) -> u64 {
+        self.iterators.used()
+    }
+
     /// How often an iterator let go what it held.
     pub fn let_go(&self) -> u64 {
         self.let_go.load(Ordering::Relaxed)
     }
 
-    /// Whether an iterator that holds so many bytes is to let them go; `moves`: it is in motion.
-    fn are_much(&self, own: u64, moves: bool) -> bool {
+    /// What an iterator that holds so many bytes takes of the shares.
+    fn share(&self, own: u64) -> u64 {
+        own.min(self.bound / SHARES)
+    }
+
+    /// Whether an iterator that holds so many bytes, and of the shares had `share` when it looked last, is to let
+    /// them go; `moves`: it is in motion.
+    fn are_much(&self, own: u64, share: u64, moves: bool) -> bool {
         // Seeded: iterators hold blocks without a bound.
         bug!("cache_iterators_hold_without_bound", return false);
-        let share = self.share.load(Ordering::Relaxed);
-        self.bytes().saturating_sub(own) > if moves { 2 * share } else { share }
+        let bound = if moves { 2 * self.bound } else { self.bound };
+        let others = self.shares.load(Ordering::Relaxed).saturating_sub(share);
+        // Seeded: one iterator that was forgotten makes all others search again.
+        let is_small = own <= self.share(own) && !bug!("cache_pins_have_one_owner");
+        // Seeded: the shares of iterators are without a bound.
+        let fits = others <= self.bound || bug!("cache_shares_of_pins_without_bound");
+        self.bytes().saturating_sub(own) > bound && !(is_small && fits)
     }
 }
 
-/// When an iterator looks whether iterators hold too much: at its first moves after it was positioned, then
-/// rarely, and at every move while they do.
-#[derive(Debug, Default)]
+/// The part of one iterator in the account. It looks whether iterators hold too much: at its first moves after it
+/// was positioned, then rarely, and at every move while they do.
+#[derive(Debug)]
 pub struct Looks {
-    /// Moves until the next one.
+    pins: Arc<Pins>,
+    /// What it takes of the shares.
+    share: u64,
+    /// The iterator itself.
+    itself: Lease,
+    /// Moves until the next look.
     left: u32,
     /// How many there were since the iterator was positioned.
     count: u32,
 }
 
 impl Looks {
+    /// Of an iterator that holds nothing yet.
+    pub fn new(pins: &Arc<Pins>) -> Self {
+        let (pins, itself) = (Arc::clone(pins), pins.iterators.lease());
+        Self { pins, share: 0, itself, left: 0, count: 0 }
+    }
+
+    /// The iterator was positioned.
+    pub fn begin(&mut self) {
+        (self.left, self.count) = (0, 0);
+    }
+
     /// Whether a look is due at this move.
     #[inline]
     pub fn is_due(&mut self) -> bool {
@@ -77,13 +130,38 @@ impl Looks {
     }
 
     /// Looks. True: an iterator that holds so many bytes is to let them go, which is counted.
-    pub fn are_much(&mut self, pins: &Pins, own: u64) -> bool {
-        let much = own > 0 && pins.are_much(own, self.count >= LOOKS_AT_REST);
+    pub fn are_much(&mut self, own: u64) -> bool {
+        let moves = self.count >= LOOKS_AT_REST;
+        let much = own > 0 && self.pins.are_much(own, self.share, moves);
         self.left = if much { 1 } else { MOVES_PER_LOOK };
         self.count = self.count.saturating_add(1);
         if much {
-            pins.let_go.fetch_add(1, Ordering::Relaxed);
+            self.pins.let_go.fetch_add(1, Ordering::Relaxed);
         }
+        self.take(if much { 0 } else { self.pins.share(own) });
         much
+    }
+
+    /// The iterator itself takes so many bytes.
+    pub fn count_itself(&mut self, bytes: u64) {
+        // Seeded: iterators are in nobody's account.
+        bug!("cache_iterators_not_counted", return);
+        self.itself.set_about(bytes);
+    }
+
+    /// The iterator takes so much of the shares.
+    fn take(&mut self, share: u64) {
+        if share != self.share {
+            self.pins.shares.fetch_add(share.wrapping_sub(self.share), Ordering::Relaxed);
+            self.share = share;
+        }
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        // Seeded: iterators that are gone keep their shares, so others search again.
+        bug!("cache_shares_of_dropped_iterators_stay", return);
+        self.take(0);
     }
 }

@@ -88,6 +88,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             memory_tombstones.extend(tombstones.map(AnyTombstones::Mem));
         }
         Self {
+            looks: Looks::new(core.cache.pins()),
             core,
             keyspace,
             order,
@@ -101,7 +102,6 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             memory_tombstones,
             shown: 0,
             steps: 0,
-            looks: Looks::default(),
         }
     }
 
@@ -211,7 +211,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         self.enter(partition)?;
         self.inner_move(go)?;
         self.skip_empty(direction)?;
-        self.looks = Looks::default();
+        self.looks.begin();
         self.look_at_pins();
         let took = self.core.counters.end(Timed::Scan, started);
         if took.is_some() || Tally::now().bytes != before.bytes {
@@ -249,11 +249,11 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// Lets blocks go if iterators hold much.
     #[cold]
     fn look_at_pins(&mut self) {
-        if let Some(inner) = &mut self.inner
-            && self.looks.are_much(self.core.cache.pins(), inner.held())
-        {
+        let Some(inner) = &mut self.inner else { return };
+        if self.looks.are_much(inner.held()) {
             inner.let_go();
         }
+        self.looks.count_itself(size_of::<Self>() as u64 + inner.own_bytes());
     }
 
     #[inline]
@@ -339,9 +339,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             let holder = &row.partitions()[number];
             self.add_runs((tier, number, holder), &bounds, &mut sources, &mut tombstones)?;
         }
-        let order = self.order.clone();
-        self.inner =
-            Some(VisibleIter::new(order, sources, tombstones, self.reading.clone(), bounds));
+        let (order, reading) = (self.order.clone(), self.reading.clone());
+        self.inner = Some(VisibleIter::new(order, sources, tombstones, reading, bounds));
         Ok(())
     }
 
@@ -365,8 +364,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
             let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
-            let source = || holder.source(tier, number, n);
-            let cursor = self.watcher.watch(source, AnyCursor::Run(cursor));
+            let cursor = AnyCursor::Run(cursor);
+            let cursor = self.watcher.watch(|| holder.source(tier, number, n), cursor);
             sources.push(Source { cursor, seq_bound });
         }
         Ok(())

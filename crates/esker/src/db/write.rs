@@ -23,7 +23,7 @@ use crate::options::Durability;
 use crate::options::settings::SEALED_MAX;
 use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
-use crate::stats::counters::Written;
+use crate::stats::{counters::Written, gather};
 use crate::sync::{Point, pin};
 use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording};
 use crate::txn::locks::Locks;
@@ -547,7 +547,8 @@ impl Core {
         let state = self.state_now();
         let kept = self.transactions.kept_bytes() + self.state.retired.held_memory(&state);
         let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
-        let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes()));
+        let unshared = gather::unshared(&self.transactions, &self.files);
+        let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes(), unshared));
         let calm = self.calm.lock().is_tight(self.visible());
         self.pool.trim_if(calm);
         if let Some(bytes) = decide(&self.settings, taken, calm) {

@@ -391,6 +391,11 @@ impl Files {
         self.open.in_use()
     }
 
+    /// Bytes of the lists of range tombstones that were read from run files.
+    pub fn tombstone_bytes(&self) -> u64 {
+        self.open.tombstone_bytes()
+    }
+
     /// Bytes that the device holds for all run files, and how many files were measured.
     pub fn allocated(&self) -> (u64, u64) {
         let Ok(entries) = self.fs.list(&self.directory) else { return (0, 0) };

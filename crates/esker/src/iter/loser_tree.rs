@@ -102,6 +102,14 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         self.cursors.iter().map(Cursor::held).sum()
     }
 
+    /// Bytes of the cursors themselves, with their buffers, and of the tree.
+    pub fn own_bytes(&self) -> u64 {
+        let buffers: u64 = self.cursors.iter().map(Cursor::buffered).sum();
+        let cursors = self.cursors.capacity() * size_of::<C>();
+        let tree = self.losers.capacity() * size_of::<Contender>() + self.pivot.capacity();
+        buffers + (cursors + tree) as u64
+    }
+
     /// Has all cursors let go what they hold. The tree is not valid until it is positioned again.
     pub fn let_go(&mut self) {
         self.cursors.iter_mut().for_each(Cursor::let_go);

@@ -100,6 +100,9 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     fn held(&self) -> u64 {
         forward!(self, cursor => cursor.held())
     }
+    fn buffered(&self) -> u64 {
+        forward!(self, cursor => cursor.buffered())
+    }
     fn let_go(&mut self) {
         forward!(self, cursor => cursor.let_go());
     }

@@ -277,6 +277,14 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.held()
     }
 
+    /// Bytes of the iterator itself: its cursors, and its buffers. What [`Self::held`] counts is not among them.
+    pub fn own_bytes(&self) -> u64 {
+        let lists = self.seq_bounds.capacity() * size_of::<Seq>()
+            + self.tombstones.capacity() * size_of::<T>();
+        let buffers = self.key.capacity() + self.value.capacity();
+        self.tree.own_bytes() + (lists + buffers) as u64
+    }
+
     /// Keeps a copy of the shown entry and lets everything else go. It does nothing while no entry is
     /// shown.
     #[cold]

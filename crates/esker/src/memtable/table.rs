@@ -295,6 +295,11 @@ impl<O: KeyOrder> Memtable<O> {
         self.list.arena().taken()
     }
 
+    /// The part of it that lists of range tombstones take.
+    pub fn tombstone_bytes(&self) -> u64 {
+        self.tombstones.bytes() as u64
+    }
+
     /// The memory of the filter and of the range tombstones.
     pub fn own_bytes(&self) -> usize {
         self.bloom.bytes() + self.tombstones.bytes()

@@ -518,6 +518,10 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         self.holder.bytes()
     }
 
+    fn buffered(&self) -> u64 {
+        self.key.capacity() as u64
+    }
+
     fn let_go(&mut self) {
         (self.valid, self.waiting) = (false, false);
         (self.index, self.located, self.layout) = (None, None, None);

@@ -10,6 +10,7 @@ use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
 use crate::block::{Codec, EncodedBlock, Layout};
+use crate::budget::Lease;
 use crate::cache::{BlockCache, FrameBuf, FramePin, IndexEntry, Resident};
 use crate::error::{Error, IoContext, Result};
 use crate::sync::{EpochSlot, Guard};
@@ -50,7 +51,8 @@ pub struct Segment {
     referred: AtomicU64,
     /// What the cache refers to while the index is in memory.
     me: Weak<Self>,
-    fragments: OnceLock<Arc<Fragments>>,
+    /// The list of range tombstones, if it is in memory, and its account.
+    fragments: OnceLock<(Arc<Fragments>, Option<Lease>)>,
     pub(super) storage: Storage,
     loading: Mutex<()>,
     obsolete: AtomicBool,
@@ -309,21 +311,22 @@ impl Segment {
     /// The range tombstones, if they are in memory.
     #[inline]
     pub fn fragments_cached(&self) -> Option<&Arc<Fragments>> {
-        self.fragments.get()
+        self.fragments.get().map(|(fragments, _)| fragments)
     }
 
     /// The range tombstones of a segment of that kind; read if they are not in memory. All callers
     /// share one list.
     pub fn fragments<O: KeyOrder>(&self, order: &O) -> Result<&Arc<Fragments>> {
-        if let Some(fragments) = self.fragments.get() {
+        if let Some(fragments) = self.fragments_cached() {
             return Ok(fragments);
         }
         let _loading = self.loading.lock();
-        if let Some(fragments) = self.fragments.get() {
+        if let Some(fragments) = self.fragments_cached() {
             return Ok(fragments);
         }
         let fragments = Arc::new(self.read_fragments(order)?);
-        Ok(self.fragments.get_or_init(|| fragments))
+        let lease = self.file.count_tombstones(fragments.memory_bytes());
+        Ok(&self.fragments.get_or_init(|| (fragments, lease)).0)
     }
 
     pub(super) fn read_fragments<O: KeyOrder>(&self, order: &O) -> Result<Fragments> {

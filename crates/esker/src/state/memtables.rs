@@ -122,6 +122,13 @@ impl MemtableSet {
         self.custom.read().values().map(|table| table.bytes() as u64).sum()
     }
 
+    /// The part of them that lists of range tombstones take.
+    pub fn tombstone_bytes(&self) -> u64 {
+        let bytewise = self.bytewise.newest_first().map(|table| table.tombstone_bytes());
+        let custom = self.custom.read();
+        bytewise.chain(custom.values().map(|table| table.tombstone_bytes())).sum()
+    }
+
     /// Whether nothing was written to it.
     pub fn is_empty(&self) -> bool {
         self.bytewise.newest_first().all(|table| table.is_empty())

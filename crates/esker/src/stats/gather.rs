@@ -4,6 +4,7 @@
 //! numbers of different parts may be slightly off. Nothing here reads a file; the directory of run
 //! files is asked for their sizes.
 
+use super::clients;
 use super::counters::{Counter, Counters, Timed};
 use super::held::{BranchUse, HeldUse, SnapshotUse};
 use super::measured::Measured;
@@ -59,6 +60,12 @@ pub struct Sources<'a> {
     pub described: u64,
     /// The time by which entries expire.
     pub now: Millis,
+}
+
+/// Bytes that have no share in the split of the budget, in the account of no cache: what transactions wrote and
+/// read, lists of range tombstones from run files, and what the program was handed.
+pub fn unshared(transactions: &Transactions, files: &Files) -> u64 {
+    transactions.own_bytes() + files.tombstone_bytes() + clients::bytes()
 }
 
 fn load(value: &AtomicU64) -> u64 {
@@ -135,10 +142,13 @@ impl Sources<'_> {
 
     fn memory(&self, cache: &CacheStats, log: u64, held: u64) -> MemoryUse {
         let sets = self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>();
+        let lists = self.state.memtable_sets.iter().map(|set| set.tombstone_bytes()).sum::<u64>();
         let (next_set, more) = self.pool.bytes();
         MemoryUse {
             limit: self.settings.memory,
-            memtables: sets + self.transactions.kept_bytes() + next_set as u64,
+            memtables: sets.saturating_sub(lists)
+                + self.transactions.kept_bytes()
+                + next_set as u64,
             cache: cache.allocated + more as u64,
             indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
             filters: cache.filter_bytes,
@@ -147,6 +157,10 @@ impl Sources<'_> {
             log,
             held,
             description: self.described,
+            transactions: self.transactions.own_bytes(),
+            tombstones: lists + self.files.tombstone_bytes(),
+            iterators: self.cache.pins().iterator_bytes(),
+            clients: clients::bytes(),
             cache_limit: self.settings.cache_capacity(),
         }
     }

@@ -5,6 +5,7 @@
 //! [`metrics`] and all outputs are derived from it. `encoding.rs` is for other processes.
 
 pub mod branches;
+pub mod clients;
 pub mod counters;
 mod encoding;
 pub mod gather;

@@ -113,6 +113,15 @@ pub struct MemoryUse {
     pub held: u64,
     /// What describes keyspaces, partitions, runs and run segments; about.
     pub description: u64,
+    /// What open transactions wrote, and the keys and ranges that they read; about.
+    pub transactions: u64,
+    /// Lists of range tombstones: of memtables, and those that were read from run files.
+    pub tombstones: u64,
+    /// Iterators and cursors themselves, with their buffers. The blocks that they hold are in the cache.
+    pub iterators: u64,
+    /// Batches, and what the layers for C and Python handed out and was not freed: values, lists, errors, buffers.
+    /// It is the sum of the process, whatever the number of its databases.
+    pub clients: u64,
     /// What blocks, indexes and filters may have: what the others leave. It is no part of the total.
     pub cache_limit: u64,
 }
@@ -130,7 +139,8 @@ impl MemoryUse {
     /// ```
     pub fn total(&self) -> u64 {
         let cached = self.cache + self.indexes + self.filters;
-        self.memtables + cached + self.buffers + self.log + self.held + self.description
+        let readers = self.transactions + self.tombstones + self.iterators + self.clients;
+        self.memtables + cached + self.buffers + self.log + self.held + self.description + readers
     }
 }
 

@@ -274,6 +274,14 @@ macro_rules! metrics {
                     memory.held ["held"];
                     /// What describes keyspaces, partitions, runs and run segments; about.
                     memory.description ["description"];
+                    /// What open transactions wrote, and the keys and ranges that they read; about.
+                    memory.transactions ["transactions"];
+                    /// Lists of range tombstones: of memtables, and those that were read from run files.
+                    memory.tombstones ["tombstones"];
+                    /// Iterators and cursors themselves, with their buffers.
+                    memory.iterators ["iterators"];
+                    /// Batches, and what the layers for C and Python handed out and was not freed; of the whole process.
+                    memory.clients ["clients"];
                 }
                 /// The most that the buffers of flushes and compactions took.
                 gauge bytes "esker_memory_buffers_max_bytes" [] in "budget/mod.rs" {

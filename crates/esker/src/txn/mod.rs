@@ -31,6 +31,7 @@ pub mod writes;
 
 use self::ingested::Ingested;
 use crate::base::Seq;
+use crate::budget::{Account, Lease};
 use crate::state::memtables::MemtableSet;
 use crate::waits::Waits;
 use parking_lot::{Mutex, MutexGuard};
@@ -55,6 +56,8 @@ pub struct Transactions {
     /// scheduled in turn. With the lock it waits for none of its kind, and before it has a place.
     committing: Mutex<()>,
     inner: Mutex<Inner>,
+    /// What open transactions wrote and noted as read.
+    own: Arc<Account>,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +110,18 @@ impl Transactions {
             locks: locks::Locks::new(waits),
             committing: Mutex::default(),
             inner: Mutex::default(),
+            own: Arc::default(),
         }
+    }
+
+    /// The account of one more transaction.
+    pub fn lease(&self) -> Lease {
+        self.own.lease()
+    }
+
+    /// Bytes of what open transactions wrote and noted as read.
+    pub fn own_bytes(&self) -> u64 {
+        self.own.used()
     }
 
     /// Held until a write that must find what it read unchanged is complete.

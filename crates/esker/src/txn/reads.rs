@@ -152,6 +152,11 @@ impl ReadSet {
         self.spaces.is_empty()
     }
 
+    /// About the bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a keyspace with a custom comparator was read.
     pub fn has_custom_comparator(&self) -> bool {
         self.spaces.iter().any(|space| space.keyspace.has_custom_comparator())

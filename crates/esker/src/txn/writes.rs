@@ -158,8 +158,29 @@ pub enum Undo {
     Range(Arc<Vec<Stretch>>, Vec<(OwnKey<'static>, OwnValue)>),
 }
 
+impl Undo {
+    /// About the bytes that it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        let one =
+            |key: &OwnKey<'_>, value: &OwnValue| OPERATION_MEMORY_BYTES + cost(key.bytes(), value);
+        match self {
+            Self::Key(key, None) | Self::Operand(key) => one(key, &OwnValue::Deleted),
+            Self::Key(_, Some((key, value))) => one(key, value),
+            Self::Range(removed, keys) => {
+                let stretches =
+                    removed.iter().map(|removed| OPERATION_MEMORY_BYTES + stretch_cost(removed));
+                stretches.chain(keys.iter().map(|(key, value)| one(key, value))).sum()
+            }
+        }
+    }
+}
+
 /// The most bytes that an operation takes in the log beyond its key and value.
 const OPERATION_BYTES: u64 = 24;
+
+/// About what an operation takes in memory beyond what it takes in the log: its place in the map, and the heads of
+/// its key and value.
+const OPERATION_MEMORY_BYTES: u64 = 128;
 
 fn cost(key: &[u8], value: &OwnValue) -> u64 {
     let one = |bytes: &[u8]| OPERATION_BYTES + (key.len() + bytes.len()) as u64;
@@ -192,6 +213,12 @@ impl OwnWrites {
     /// An upper bound of what the commit takes in the log.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// About the bytes that it takes in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        let operations = (self.map.len() + self.removed.len()) as u64;
+        self.bytes + operations * OPERATION_MEMORY_BYTES
     }
 
     /// Whether there is nothing to commit.

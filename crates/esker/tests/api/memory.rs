@@ -1,7 +1,8 @@
-//! The memory budget, counted in bytes: what flushes and compactions take, and what iterators hold.
+//! The memory budget, counted in bytes: what flushes and compactions take, what iterators hold, and the account of
+//! each owner.
 
 use super::{Place, key};
-use esker::{Cursor, Db, Options};
+use esker::{Batch, Cursor, Db, Iter, MemoryUse, Options};
 use esker_testkit::Rng;
 
 const MIB: u64 = 1 << 20;
@@ -83,10 +84,18 @@ fn most_pinned(memory: u64) -> u64 {
 
 #[test]
 fn a_thousand_forgotten_iterators_hold_a_bounded_share() {
+    // Each over many runs, which is more than the share of one, and each over one run, which is less.
+    [false, true].map(forget_a_thousand);
+}
+
+fn forget_a_thousand(compacted: bool) {
     const KEYS: usize = 40_000;
     let (place, memory) = (Place::new(), 16 * MIB);
     let db = open(&place, memory);
     load(&db, KEYS, 2, &[7; 300]);
+    if compacted {
+        db.compact().unwrap();
+    }
     let space = db.default_keyspace();
     let mut forgotten = Vec::new();
     for n in 0..1000 {
@@ -233,4 +242,214 @@ fn the_cache_grows_while_nobody_writes_and_gives_way_before_memtables_do() {
     // Puts the log to rest.
     db.compact().unwrap();
     assert!(quiet(&db), "{:?}", db.stats().memory);
+}
+
+/// Waits until a worker that has nothing to do has seen what is asked for; how soon is a matter of the machine.
+fn comes(db: &Db, what: impl Fn(MemoryUse) -> bool) -> bool {
+    for _ in 0..10_000 {
+        db.wait_until_idle().unwrap();
+        if what(db.stats().memory) {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
+
+#[test]
+fn what_transactions_wrote_and_read_is_counted_until_they_end() {
+    let place = Place::new();
+    let db = open(&place, 64 * MIB);
+    let space = db.default_keyspace();
+    let taken = || db.stats().memory.transactions;
+    assert_eq!(taken(), 0);
+    let (first, second) = (db.begin().unwrap(), db.begin().unwrap());
+    (0..1000).for_each(|n| first.insert(&space, key(n), [7; 1000]).unwrap());
+    let written = taken();
+    assert!(written >= MIB && written <= MIB * 3 / 2, "{written} bytes of a MB");
+    // What a savepoint can bring back is kept beside what replaces it.
+    let savepoint = first.savepoint();
+    (0..1000).for_each(|n| first.insert(&space, key(n), [8; 1000]).unwrap());
+    assert!(taken() >= 2 * written - MIB / 10, "{} bytes of {written} twice", taken());
+    first.rollback_to(&savepoint).unwrap();
+    assert_eq!(taken(), written);
+    for n in 0..2000 {
+        assert_eq!(second.get(&space, key(n)).unwrap(), None);
+    }
+    let read = taken() - written;
+    assert!((100_000..1_000_000).contains(&read), "{read} bytes for 2,000 keys that were read");
+    first.commit().unwrap();
+    assert_eq!(taken(), read);
+    drop(second);
+    assert_eq!(taken(), 0);
+}
+
+#[test]
+fn lists_of_range_tombstones_are_counted_until_they_are_compacted() {
+    let place = Place::new();
+    let db = open(&place, 16 * MIB);
+    load(&db, 2_000, 1, &[7; 100]);
+    // They stay while a snapshot may see what they hide.
+    let snapshot = db.snapshot().unwrap();
+    let before = db.stats().memory;
+    assert_eq!(before.tombstones, 0);
+    for n in 0..1000 {
+        db.remove_range(key(n)..key(n + 1)).unwrap();
+    }
+    let listed = db.stats().memory;
+    assert!(listed.tombstones >= 100_000, "{listed:?}");
+    assert!(listed.memtables <= before.memtables + MIB / 16, "{listed:?} after {before:?}");
+    db.flush().unwrap();
+    assert!(comes(&db, |memory| memory.tombstones < listed.tombstones / 4 * 3));
+    // The first read, or a compaction, has the list read from the run. It is shorter than that of the memtable.
+    assert_eq!(db.get(key(10)).unwrap(), None);
+    let read = db.stats().memory.tombstones;
+    assert!((40_000..500_000).contains(&read), "{read} bytes of lists of runs");
+    drop(snapshot);
+    db.compact().unwrap();
+    assert!(comes(&db, |memory| memory.tombstones == 0), "{:?}", db.stats().memory);
+    assert_eq!(db.get(key(1000)).unwrap(), Some(vec![7; 100]));
+}
+
+#[test]
+fn iterators_and_their_copies_of_entries_are_counted_until_they_go() {
+    const CURSORS: u64 = 200;
+    let place = Place::new();
+    let db = open(&place, 4 * MIB);
+    load(&db, 5_000, 3, &[7; 200]);
+    let taken = || db.stats().memory.iterators;
+    assert_eq!(taken(), 0);
+    let space = db.default_keyspace();
+    let mut cursors: Vec<Cursor> = (0..CURSORS).map(|_| space.cursor().unwrap()).collect();
+    cursors.iter_mut().for_each(|cursor| cursor.seek(key(7)).unwrap());
+    let small = taken();
+    assert!(small >= CURSORS * 500 && small <= CURSORS * 20_000, "{small} bytes of iterators");
+    drop(cursors);
+    assert_eq!(taken(), 0);
+    // One that lets its blocks go keeps a copy of its entry.
+    let large = vec![9; 400_000];
+    db.insert("large", &large).unwrap();
+    db.flush().unwrap();
+    let let_go = db.stats().pins_let_go;
+    cursors = (0..20).map(|_| space.cursor().unwrap()).collect();
+    for cursor in &mut cursors {
+        cursor.seek("large").unwrap();
+        assert_eq!(cursor.value(), large);
+    }
+    let copies = db.stats().pins_let_go - let_go;
+    assert!(copies >= 10 && taken() >= copies * 400_000, "{} bytes, {copies} copies", taken());
+    drop(cursors);
+    assert_eq!(taken(), 0);
+}
+
+#[test]
+fn batches_are_counted_until_they_are_dropped() {
+    let place = Place::new();
+    let db = open(&place, 64 * MIB);
+    let space = db.default_keyspace();
+    // Other tests of this process have batches, too, but no large ones.
+    let (large, others) = (64 * MIB, 16 * MIB);
+    let taken = || db.stats().memory.clients;
+    let before = taken();
+    let mut batch = Batch::new();
+    for n in 0..64 {
+        batch.insert(&space, key(n), vec![7; MIB as usize]);
+    }
+    assert!(taken() + others >= before + large, "{} bytes after {before}", taken());
+    batch.clear();
+    batch.insert(&space, "key", "value");
+    assert!(taken() + others >= before + large, "the buffer is kept for new operations");
+    drop(batch);
+    assert!(taken() <= before + others, "{} bytes after {before}", taken());
+}
+
+/// An iterator over a keyspace that stands on its first entry.
+fn first_of(db: &Db, keyspace: &str) -> Iter {
+    let mut entries = db.keyspace(keyspace).unwrap().iter().unwrap();
+    entries.next().unwrap().unwrap();
+    entries
+}
+
+#[test]
+fn iterators_that_were_forgotten_with_much_do_not_make_others_search_again() {
+    let (place, memory) = (Place::new(), 16 * MIB);
+    let db = open(&place, memory);
+    let large = vec![7; 15 * MIB as usize / 8];
+    for keyspace in ["large1", "large2"] {
+        db.keyspace(keyspace).unwrap().insert("key", &large).unwrap();
+        db.flush().unwrap();
+    }
+    let small = db.keyspace("small").unwrap();
+    (0..5_000).for_each(|n| small.insert(key(n), [8; 300]).unwrap());
+    db.compact().unwrap();
+    // The second one keeps its block, because the first holds no more than an eighth of the budget.
+    let forgotten = [first_of(&db, "large1"), first_of(&db, "large2")];
+    let held = db.stats().held.pinned;
+    assert!(held > memory / 8 + MIB, "{held} bytes are pinned");
+    // Those that come and go take no share with them.
+    for _ in 0..2_000 {
+        drop(first_of(&db, "small"));
+    }
+    let mut others: Vec<Iter> = (0..8).map(|_| small.iter().unwrap()).collect();
+    for _ in 0..500 {
+        for entries in &mut others {
+            assert_eq!(entries.next().unwrap().unwrap().1, [8; 300]);
+        }
+    }
+    assert_eq!(db.stats().pins_let_go, 0);
+    // Past the bound, one that holds more than its share goes first.
+    let mut third = first_of(&db, "large1");
+    assert_eq!(db.stats().pins_let_go, 1);
+    assert!(db.stats().held.pinned < held + memory / 16, "{:?}", db.stats().held);
+    assert!(third.next().is_none());
+    drop((forgotten, others, third));
+    assert_eq!(db.stats().held.pinned, 0);
+}
+
+#[test]
+fn readers_that_stand_still_hold_a_bounded_part_whatever_is_written() {
+    const KEYS: usize = 8_000;
+    let (place, memory) = (Place::new(), 16 * MIB);
+    let db = open(&place, memory);
+    let mut random = Rng::new(4);
+    let value = noise(&mut random, 2_000);
+    load(&db, KEYS, 1, &value);
+    let space = db.default_keyspace();
+    let mut stalled = space.iter().unwrap();
+    assert_eq!(stalled.next().unwrap().unwrap().0, key(0).into_bytes());
+    let mut forgotten: Vec<Iter> = Vec::new();
+    for n in 0..1000 {
+        let mut entries = space.range(key(n * 7)..).unwrap();
+        entries.next().unwrap().unwrap();
+        forgotten.push(entries);
+    }
+    let mut most = MemoryUse::default();
+    let (mut pinned, mut written, mut rounds) = (0, 0, 0);
+    while written < 10 * memory {
+        db.insert(key(rounds * 7_919 % KEYS), &value).unwrap();
+        written += value.len() as u64;
+        rounds += 1;
+        if rounds % 500 == 0 {
+            let stats = db.stats();
+            pinned = pinned.max(stats.held.pinned);
+            most.held = most.held.max(stats.memory.held);
+            most.iterators = most.iterators.max(stats.memory.iterators);
+            // What was evicted waits for other tests' threads, unless it is pinned.
+            let waits = stats.held.evicted.saturating_sub(stats.held.pinned);
+            most.limit = most.limit.max(stats.memory.total() - waits);
+        }
+    }
+    // The memtables of their birth, of which each may be a little more than its part of an eighth.
+    assert!(most.held > 0 && most.held <= memory / 8 + MIB, "{most:?}");
+    assert!(pinned > 0 && pinned <= most_pinned(memory), "{pinned} bytes are pinned");
+    assert!(most.iterators > 0 && most.iterators <= 1001 * 8_000, "{most:?}");
+    let sum = memory / 10 * 11 + most.held + pinned + most.iterators;
+    assert!(most.limit <= sum, "{most:?}, {pinned} pinned");
+    // They see what they saw.
+    assert_eq!(stalled.next().unwrap().unwrap().0, key(1).into_bytes());
+    for (n, entries) in forgotten.iter_mut().enumerate() {
+        assert_eq!(entries.next().unwrap().unwrap().0, key(n * 7 + 1).into_bytes());
+    }
+    drop((stalled, forgotten));
+    assert!(comes(&db, |memory| memory.held == 0 && memory.iterators == 0));
 }

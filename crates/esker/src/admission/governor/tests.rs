@@ -7,7 +7,7 @@ const MIB: u64 = 1 << 20;
 
 fn taken(memory: u64, sealed: bool, parts: [u64; 3]) -> Taken {
     let [kept, buffers, described] = parts.map(|part| memory / 100 * part);
-    Taken { sealed, kept, log: memory / 100, buffers, described }
+    Taken { sealed, kept, log: memory / 100, buffers, described, unshared: 0 }
 }
 
 fn left(memory: u64, taken: Taken) -> u64 {
@@ -30,6 +30,21 @@ fn what_keeps_to_its_share_leaves_the_sum_within_the_budget() {
             }
         }
     }
+}
+
+#[test]
+fn what_has_no_share_takes_from_the_cache() {
+    let memory = 1024 * MIB;
+    for (unshared, described) in [(40, 0), (30, 10), (0, 40)] {
+        let unshared = memory / 100 * unshared;
+        let busy = Taken { unshared, ..taken(memory, true, [0, 0, described]) };
+        let left = left(memory, busy);
+        // What exceeds a sixteenth is taken from five eighths.
+        let expected = memory / 8 * 5 - (unshared + busy.described - memory / 16);
+        assert_eq!(left, expected, "{busy:?}");
+    }
+    let all = Taken { unshared: memory, ..Taken::default() };
+    assert_eq!(left(memory, all), memory / 16);
 }
 
 #[test]

@@ -127,11 +127,15 @@ impl Transaction {
             let mut inner = self.inner.lock();
             inner.mixed = true;
             inner.reads.key(&keyspace.state, key, now);
+            inner.count();
             drop(inner);
             return keyspace.get(key);
         }
         let snapshot = self.snapshot()?;
-        self.inner.lock().reads.key(&keyspace.state, key, snapshot.seq());
+        let mut inner = self.inner.lock();
+        inner.reads.key(&keyspace.state, key, snapshot.seq());
+        inner.count();
+        drop(inner);
         snapshot.get(keyspace, key)
     }
 
@@ -259,6 +263,7 @@ impl Transaction {
             None => Arc::new(OwnWrites::new(order_of(keyspace)?)),
         };
         let read = inner.reads.range(&keyspace.state, bounds.clone(), snapshot.seq());
+        inner.count();
         drop(inner);
         Ok(TransactionIter::new(snapshot, keyspace.clone(), bounds, own, read))
     }

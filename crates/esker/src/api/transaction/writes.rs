@@ -188,8 +188,10 @@ impl Transaction {
             return trusted.and(Err(Error::BatchTooLarge { len, max }));
         }
         if !inner.savepoints.is_empty() {
+            inner.undo_bytes += undo.memory_bytes();
             inner.undo.push((at, undo));
         }
+        inner.count();
         trusted
     }
 }

@@ -89,6 +89,15 @@ impl Fragments {
         list
     }
 
+    /// Bytes that the list takes in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        let keys: usize = self.bounds.iter().map(|key| key.len() + size_of::<Box<[u8]>>()).sum();
+        let spans = self.spans.capacity() * size_of::<Span>();
+        let tree = self.tree.starts.capacity() * size_of::<usize>();
+        let seqs = self.tree.seqs.capacity() * size_of::<Seq>();
+        (size_of::<Self>() + keys + spans + tree + seqs) as u64
+    }
+
     /// Sorts `spans` and builds the tree.
     fn assemble(mut spans: Vec<Span>, bounds: Vec<Box<[u8]>>) -> Self {
         spans.sort_unstable();
