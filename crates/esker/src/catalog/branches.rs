@@ -194,6 +194,11 @@ impl Catalog {
         self.branches.values()
     }
 
+    /// Whether there are branches or named snapshots, which may share what they refer to with the database.
+    pub fn is_branched(&self) -> bool {
+        self.branches.keys().any(|id| *id != DEFAULT_KEYSPACE_ID)
+    }
+
     /// Every keyspace that may read the entries under number `id` in memtables that begin at
     /// `start`: the keyspace itself, if it exists, and its copies.
     pub fn readers_of(&self, id: KeyspaceId, start: Seq) -> Vec<Arc<KeyspaceState>> {

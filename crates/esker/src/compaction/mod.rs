@@ -54,6 +54,8 @@ pub mod thin_candidates;
 #[cfg(not(loom))]
 pub mod tiers;
 #[cfg(not(loom))]
+mod turns;
+#[cfg(not(loom))]
 pub mod values;
 
 pub use counts::CompactionCounts;

@@ -344,15 +344,33 @@ pub fn stagger(lower: Option<&[u8]>) -> u64 {
 /// costs more writes for each byte that comes back, a larger one more space: where everything is overwritten at
 /// random, a compaction finds a quarter dead of what the one before it wrote, and almost half of what is older.
 const DEAD_VALUES_DIVISOR: u64 = 4;
-/// The same for compactions that a program asks for.
+/// The same for compactions that give space back: for what moves, [`WORTH_LEAST`] of it comes back.
+const DEAD_VALUES_SPACE_DIVISOR: u64 = 9;
+/// The same for compactions that a program asks for. Less would cost more than 31 bytes, read and written, for each
+/// one that comes back.
 const DEAD_VALUES_ASKED_DIVISOR: u64 = 32;
 /// The part of a value segment of which a partition must have more, as a divisor: it bounds the value segments
 /// that a partition lists.
 const SCATTERED_VALUES_DIVISOR: u64 = 64;
 
+/// Why a partition is compacted, as far as it decides which value segments are emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emptying {
+    /// It is due, or something else than space is the reason.
+    Due,
+    /// It gives space back.
+    ForSpace,
+    /// A program asks for it.
+    Asked,
+}
+
 /// Whether a compaction writes anew what its partition has of a value segment, of which `here` bytes of `all`;
-/// `dead`: those to which nothing refers; `asked`: a program asks for the compaction.
-pub fn moves_values(dead: u64, here: u64, all: u64, asked: bool) -> bool {
-    dead > all / if asked { DEAD_VALUES_ASKED_DIVISOR } else { DEAD_VALUES_DIVISOR }
-        || here < all / SCATTERED_VALUES_DIVISOR
+/// `dead`: those to which nothing refers.
+pub fn moves_values(dead: u64, here: u64, all: u64, why: Emptying) -> bool {
+    let divisor = match why {
+        Emptying::Due => DEAD_VALUES_DIVISOR,
+        Emptying::ForSpace => DEAD_VALUES_SPACE_DIVISOR,
+        Emptying::Asked => DEAD_VALUES_ASKED_DIVISOR,
+    };
+    dead > all / divisor || here < all / SCATTERED_VALUES_DIVISOR
 }

@@ -61,16 +61,19 @@ impl View<'_> {
         if self.settings.codec(true) == Codec::Raw || stays {
             return (Vec::new(), false);
         }
-        self.parts(from, Segment::is_judged, shrinks)
+        let bytes = |_: &Partition, segment: &Segment| {
+            if shrinks(segment) { segment.meta().len } else { 0 }
+        };
+        self.parts(from, Segment::is_judged, bytes)
     }
 
-    /// The settled partitions of which enough `changes` when it is written, and whether somebody should look
-    /// again. `known`: asking about a segment reads nothing.
+    /// The settled partitions of which enough `changes` when it is written, in bytes, and whether somebody should
+    /// look again. `known`: asking about a segment reads nothing.
     pub fn parts(
         &self,
         from: &mut Option<PartitionKey>,
         known: impl Fn(&Segment) -> bool,
-        changes: impl Fn(&Segment) -> bool,
+        changes: impl Fn(&Partition, &Segment) -> u64,
     ) -> (Vec<PartitionKey>, bool) {
         let (mut keys, mut taken) = (Vec::new(), HashSet::new());
         let begin = from.take();
@@ -95,8 +98,9 @@ impl View<'_> {
                     *from = Some(PartitionKey::of_partition(*id, part.lower.clone()));
                     return (keys, true);
                 };
-                let bytes: u64 = changing.iter().map(|segment| segment.meta().len).sum();
-                let Some(first) = changing.first().filter(|_| bytes >= least) else { continue };
+                let bytes: u64 = changing.iter().map(|(_, bytes)| bytes).sum();
+                let first = changing.first().filter(|_| bytes >= least);
+                let Some((first, _)) = first else { continue };
                 if part.base.bytes() > self.room || self.stays(&owner, part) {
                     continue;
                 }
@@ -143,20 +147,21 @@ impl View<'_> {
     }
 }
 
-/// The segments of a base that change when they are written; `None`: a look would judge more of them
+/// The segments of a base that change when they are written, with how many bytes; `None`: a look would judge more of them
 /// than are `left` to it.
 fn changing_of<'p>(
     part: &'p Partition,
     left: &mut usize,
-    (known, changes): (&impl Fn(&Segment) -> bool, &impl Fn(&Segment) -> bool),
-) -> Option<Vec<&'p Arc<Segment>>> {
+    (known, changes): (&impl Fn(&Segment) -> bool, &impl Fn(&Partition, &Segment) -> u64),
+) -> Option<Vec<(&'p Arc<Segment>, u64)>> {
     let mut changing = Vec::new();
     for segment in part.base.segments() {
         if !known(segment) {
             *left = left.checked_sub(1)?;
         }
-        if changes(segment) {
-            changing.push(segment);
+        let bytes = changes(part, segment);
+        if bytes > 0 {
+            changing.push((segment, bytes));
         }
     }
     Some(changing)

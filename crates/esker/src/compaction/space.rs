@@ -20,7 +20,8 @@
 //!    never taken ([`policy::reclaimable_goal`]). Still the looks between two flushes that find something are limited,
 //!    so that a wrong estimate does not compact for ever.
 //! 6. Of values that are separated only what lies in value segments that a compaction would empty is reclaimable
-//!    ([`values::reclaimable`]); what is dead in others stays within its own bound.
+//!    ([`values::reclaimable`]): in a quiet database as soon as an eighth of what moves would come back, and what a
+//!    quiet database counts and keeps, another one counts less of and keeps too.
 //!
 //! Nothing is stored for it: a look walks over the partitions and what waits above them. It reads no
 //! block, and range tombstones only once. So what a range deletes within a run segment is not known. It is
@@ -34,7 +35,7 @@ use super::tiers::children;
 use super::values;
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Millis, SEQ_MAX, Seq};
-use crate::catalog::{DEFAULT_KEYSPACE_ID, KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order};
 use crate::manifest::{Partition, Tree};
 use crate::run::{Run, Segment};
 use std::collections::HashSet;
@@ -227,8 +228,7 @@ impl<'v> View<'v> {
     /// What there is, how many partitions there are, and what comes next.
     pub fn look(&self, fresh: impl Fn(KeyspaceId) -> f64) -> (SpaceUse, u64, Vec<PartitionKey>) {
         let (mut parts, mut frozen) = (Vec::new(), Vec::new());
-        let branched =
-            self.trees.catalog.lock().branches().any(|branch| branch.id != DEFAULT_KEYSPACE_ID);
+        let branched = self.trees.catalog.lock().is_branched();
         let mut known = Known { branched, counted: HashSet::new() };
         for (id, tree) in self.trees.version.trees() {
             // The tree of a named snapshot stays as it is.
@@ -283,7 +283,8 @@ impl<'v> View<'v> {
             for segment in part.deltas.iter().flat_map(|run| run.segments()) {
                 waiting.add(segment, 1.0, self.is_seen(segment.meta().max_seq));
             }
-            (waiting.dead_values, waiting.moved_values) = values::reclaimable(part);
+            (waiting.dead_values, waiting.moved_values) =
+                values::reclaimable(part, false, !known.branched);
             for run in part.runs().filter(|run| !run.tombstones().is_empty()) {
                 self.cover(order, run, part, &mut waiting);
             }
@@ -504,12 +505,14 @@ fn amount_of(base: &Run) -> Amount {
 }
 
 /// The bytes that a compaction of a partition reads or writes so that so much is given back. Separated values stay
-/// where they are, but for those whose segment is emptied: at most three bytes for one that is dead.
+/// where they are, but for those whose segment is emptied: what is dead already says which, and of what becomes dead
+/// at most three bytes move for one.
 fn rewritten(part: &Partition, waiting: &Waiting, reclaimable: u64) -> u64 {
     let all = part.base.bytes() as f64 + part.delta_bytes() as f64;
     let segments = part.run_segments().map(|segment| segment.meta());
     let keys: u64 = segments.map(|meta| meta.len).sum();
-    let moved = waiting.moved_values.saturating_add(reclaimable.saturating_mul(3));
+    let new = reclaimable.saturating_sub(waiting.dead_values);
+    let moved = waiting.moved_values.saturating_add(new.saturating_mul(3));
     let least = all.min(keys.saturating_add(moved) as f64);
     (least + waiting.seen.bytes - waiting.unread).max(0.0) as u64
 }

@@ -11,8 +11,9 @@
 //!    segment becomes warm when sixteen times its bytes were read from it. So what is written
 //!    for temperatures is at most the data once, and an eighth of what is read besides: each segment is
 //!    written once when it turns cold and once when it turns warm.
-//! 3. Where trees do not share the result, nothing is done, as for what is raw ([`super::settle`]).
-//! 4. Segments that follow each other and are cold are written together with one dictionary, which each
+//! 3. A value segment has a temperature of its own. Its values move with their references ([`super::values`]).
+//! 4. Where trees do not share the result, nothing is done, as for what is raw ([`super::settle`]).
+//! 5. Segments that follow each other and are cold are written together with one dictionary, which each
 //!    segment holds.
 //!
 //! [`Options::cold_after`]: crate::Options::cold_after
@@ -21,11 +22,13 @@ use super::key::PartitionKey;
 use super::looks::Looks;
 use super::plan::{Piece, Recoding};
 use super::settle::View;
+pub use super::turns::Moment;
 use crate::base::Millis;
 use crate::block::Dictionary;
 use crate::cache::BlockCache;
 use crate::error::Result;
-use crate::options::settings::{Cold, Settings};
+use crate::manifest::Partition;
+use crate::options::settings::Settings;
 use crate::run::{Segment, Turn, train};
 use std::sync::Arc;
 
@@ -44,26 +47,24 @@ pub fn turned(
     let Some(cold) = view.settings.cold.filter(|_| looks.are_due(view.settings, now)) else {
         return (Vec::new(), false);
     };
-    let known =
+    let moment = Moment::new((now, true), view.catalog, cache);
+    let known_of =
         |segment: &Segment| segment.look(now, cold) != Some(Turn::Cold) || segment.is_judged_cold();
-    let moment = Moment { now, idle: true, cache };
-    let turns = |segment: &Segment| moment.recoding(segment, cold).is_some();
+    // All are looked at, also behind one of which something has to be read.
+    let known = |segment: &Segment| {
+        let uses = segment.meta().values.iter().zip(segment.values());
+        let moving = uses.filter(|(used, _)| !used.is_in_pieces());
+        moving.fold(known_of(segment), |known, (_, values)| known_of(values) && known)
+    };
+    let turns = |part: &Partition, segment: &Segment| {
+        let own = moment.recoding(segment, cold).map_or(0, |_| segment.meta().len);
+        own + turned_values(moment, view.settings, part, segment)
+    };
     let (keys, more) = view.parts(&mut looks.temperature, known, turns);
     if keys.is_empty() && !more {
         looks.next = now + (cold.after / LOOKS).max(1);
     }
     (keys, more)
-}
-
-/// When a compaction asks what has turned.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment<'m> {
-    /// The time.
-    pub now: Millis,
-    /// Whether it is done for that.
-    pub idle: bool,
-    /// Where blocks are read that say what would be saved.
-    pub cache: &'m Arc<BlockCache>,
 }
 
 impl Moment<'_> {
@@ -81,18 +82,26 @@ impl Moment<'_> {
         };
         with_recoding(pieces, self.idle, recoding, |segment| segment.is_strongly_compressed())
     }
+}
 
-    /// What becomes of a segment whose temperature has changed.
-    fn recoding(self, segment: &Segment, cold: Cold) -> Option<Recoding> {
-        // Seeded: what is cold is compressed under load.
-        let idle = self.idle || bug!("compaction_cools_beside_writes");
-        match segment.turn(self.now, cold)? {
-            Turn::Warm => Some(Recoding::Warms),
-            Turn::Cold => {
-                (idle && segment.is_worth_cooling(cold, self.cache)).then_some(Recoding::Cools)
-            }
-        }
-    }
+/// The bytes on disk that a run segment of a partition refers to in value segments that have turned.
+fn turned_values(
+    moment: Moment<'_>,
+    settings: &Settings,
+    part: &Partition,
+    segment: &Segment,
+) -> u64 {
+    let here = |place| {
+        let uses = part.run_segments().flat_map(|segment| &segment.meta().values);
+        uses.filter(|used| used.place() == place).map(|used| used.bytes).sum()
+    };
+    let uses = segment.meta().values.iter().zip(segment.values());
+    let turned = uses.filter(|(used, values)| {
+        // A value in pieces never moves.
+        let moves = || moment.value_move(values, settings, || here(used.place()));
+        !used.is_in_pieces() && moves().is_some()
+    });
+    turned.map(|(used, _)| used.disk_bytes()).sum()
 }
 
 /// The dictionary for what is cold, if it is; `Some(None)`: it gets none.

@@ -16,9 +16,9 @@ use crate::catalog::{LiveTraits, Order, missing_order};
 use crate::compaction::choice::{partition_at, written_to};
 use crate::compaction::inputs::all_within;
 use crate::compaction::install::{self, Compacted};
-use crate::compaction::queue::{PartitionKey, REQUESTED};
+use crate::compaction::queue::PartitionKey;
 use crate::compaction::scores::fresh_share;
-use crate::compaction::values::Planning;
+use crate::compaction::values::{Emptying, Planning};
 use crate::compaction::{CompactionStream, Depth, Piece, Recoding, VersionGc, written_bytes};
 use crate::compaction::{temperature, tiers};
 use crate::db::change::Change;
@@ -44,8 +44,8 @@ struct Job<'p> {
     filtering: bool,
     /// Whether it is done because temperatures have changed.
     idle: bool,
-    /// Whether a program asks for it, so that it also collects what is worth little.
-    asked: bool,
+    /// How much has to be dead in a value segment that is emptied.
+    emptying: Emptying,
 }
 
 /// What a compaction wrote, before it is installed.
@@ -138,7 +138,7 @@ impl Core {
     fn merge_partitions(&self, keys: &[PartitionKey], filtering: bool) -> Result<Merged> {
         let (mut writer, mut compacted) = (None, Vec::new());
         let cause = self.work.cause(keys);
-        let (idle, asked) = (cause == temperature::CAUSE, cause == REQUESTED);
+        let (idle, emptying) = (cause == temperature::CAUSE, Emptying::of(cause));
         let (mut delta_bytes, mut adopted) = (0, 0);
         for key @ PartitionKey { keyspace: id, lower, .. } in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
@@ -152,7 +152,7 @@ impl Core {
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
             let traits = keyspace.traits();
-            let job = Job { traits: &traits, tree, old: &old, whole, filtering, idle, asked };
+            let job = Job { traits: &traits, tree, old: &old, whole, filtering, idle, emptying };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -185,7 +185,7 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
-        let Job { traits, tree, old, whole, filtering, idle, asked } = *job;
+        let Job { traits, tree, old, whole, filtering, idle, emptying } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
@@ -194,22 +194,22 @@ impl Core {
         for run in old.runs() {
             tombstones.extend(run.fragments(order)?);
         }
+        let moment = temperature::Moment::new((self.clock.now(), idle), &self.catalog, &self.cache);
         let planning = Planning {
             order,
             old,
             whole,
-            asked,
+            emptying,
             tombstones: &tombstones,
             gc: &gc,
             settings: &self.settings,
-            cache: &self.cache,
+            moment,
         };
         let (pieces, moves) = planning.pieces(self.reserve.free(), || self.between_steps())?;
-        let moment = temperature::Moment { now: self.clock.now(), idle, cache: &self.cache };
         let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
         self.check_fits(written_bytes(&pieces) + moves.bytes as f64)?;
         let inputs = old.runs().flat_map(|run| run.segments());
-        let values = Some(KnownValues::of(&self.cache, inputs, |values| moves.empties(values)));
+        let values = Some(KnownValues::of(&self.cache, inputs, |values| moves.why(values)));
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0, values };
         for piece in pieces {
             match piece {
@@ -318,8 +318,8 @@ impl Core {
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
         self.counters.background.note_compaction(&counts);
-        writer.set_cold(None)?;
-        self.counters.background.note_recoded(why, writer.bytes_written() - before);
+        let written = writer.end_cold(before)?;
+        self.counters.background.note_recoded(why, written);
         Ok(())
     }
 

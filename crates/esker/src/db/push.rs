@@ -147,7 +147,7 @@ impl Core {
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
         let inputs = old.deltas.iter().flat_map(|run| run.segments());
-        let values = Some(KnownValues::of(&self.cache, inputs, |_| false));
+        let values = Some(KnownValues::of(&self.cache, inputs, |_| None));
         let mut output = SlicesFile { core: self, writer, yields: true, warms: true, values };
         // The output lies where it is until the row below is pushed or compacted.
         let goal = |_: &[_], _: Option<&mut _>| Ok(Goal { bottom: false, settled: true });

@@ -244,7 +244,7 @@ impl Core {
             // hide.
             let gc = self.compaction_rule().at(Depth::Upper);
             let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
-            let mut values = Some(KnownValues::of(&self.cache, [&segment].into_iter(), |_| false));
+            let mut values = Some(KnownValues::of(&self.cache, [&segment].into_iter(), |_| None));
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
                 let writer = self.writer(writer, (true, true))?;
                 writer.know(&mut values);

@@ -215,6 +215,26 @@ impl Fetched {
     }
 }
 
+/// Why the values of a value segment are written anew, which says how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueMove {
+    /// Much of the value segment is dead.
+    Empties,
+    /// The same, and it is compressed strongly, as is where its values go.
+    EmptiesCold,
+    /// It is not read.
+    Cools,
+    /// It is compressed strongly, and read often.
+    Warms,
+}
+
+impl ValueMove {
+    /// Whether the values are compressed with Zstandard.
+    pub fn is_strong(self) -> bool {
+        matches!(self, Self::EmptiesCold | Self::Cools)
+    }
+}
+
 /// The value segments to which the input of a compaction refers.
 #[derive(Debug, Default)]
 pub struct KnownValues {
@@ -225,17 +245,17 @@ pub struct KnownValues {
 #[derive(Debug)]
 struct Known {
     segment: Arc<Segment>,
-    /// Whether its values are written anew.
-    moves: bool,
+    /// Why its values are written anew, if they are.
+    moves: Option<ValueMove>,
     index: Option<SharedIndex>,
 }
 
 impl KnownValues {
-    /// Those of these data segments; `moves` says of which the values are written anew.
+    /// Those of these data segments; `moves` says of which the values are written anew, and why.
     pub fn of<'s>(
         cache: &Arc<BlockCache>,
         segments: impl Iterator<Item = &'s Arc<Segment>>,
-        moves: impl Fn(&Segment) -> bool,
+        moves: impl Fn(&Segment) -> Option<ValueMove>,
     ) -> Self {
         let mut known = HashMap::new();
         for segment in segments.flat_map(|segment| segment.values()) {
@@ -254,13 +274,14 @@ impl KnownValues {
         self.known.get(&reference.place()).map(|known| &known.segment)
     }
 
-    /// The value of a reference and where it is in its block, if it is written anew. One in pieces never is.
+    /// The value of a reference, where it is in its block and why it is written anew, if it is. One in pieces
+    /// never is.
     pub(super) fn moved(
         &mut self,
         reference: ValueRef,
-    ) -> Result<Option<(FramePin, (usize, usize))>> {
-        let known = self.known.get_mut(&reference.place()).filter(|known| known.moves);
-        let Some(known) = known.filter(|_| !reference.is_in_pieces()) else {
+    ) -> Result<Option<(FramePin, (usize, usize), ValueMove)>> {
+        let known = self.known.get_mut(&reference.place()).filter(|_| !reference.is_in_pieces());
+        let Some((known, why)) = known.and_then(|known| known.moves.map(|why| (known, why))) else {
             return Ok(None);
         };
         let Some(cache) = &self.cache else { return Ok(None) };
@@ -271,6 +292,7 @@ impl KnownValues {
                 known.index.insert(index).clone()
             }
         };
-        known.segment.read_value(reference, &index).map(Some)
+        let (pin, range) = known.segment.read_value(reference, &index)?;
+        Ok(Some((pin, range, why)))
     }
 }

@@ -43,7 +43,7 @@ mod warm;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use fetch::KnownValues;
+pub use fetch::{KnownValues, ValueMove};
 pub use file::{OpenFiles, Reclaim, RunFile};
 pub use get::{Access, BlockRef, Found, Probe, Wanted};
 pub use header::{HEADER_BYTES, file_name, parse_run_name};
@@ -56,7 +56,7 @@ pub use stored::StoredBytes;
 pub use temperature::{Turn, train};
 pub use verify::SegmentCounts;
 pub use warm::Written;
-pub use writer::{RunWriter, Source, WriterOptions, finish_files};
+pub use writer::{MovedBytes, RunWriter, Source, WriterOptions, finish_files};
 
 use crate::base::rangedel::Fragments;
 use crate::base::{KeyOrder, SEQ_MAX};

@@ -114,7 +114,7 @@ impl ValueUse {
     }
 
     /// Whether it may be a value in pieces, which has a value segment of several blocks of its own.
-    pub(super) fn is_in_pieces(&self) -> bool {
+    pub fn is_in_pieces(&self) -> bool {
         self.entries == 1 && self.values.entries > 1 && self.bytes == self.values.raw_bytes
     }
 

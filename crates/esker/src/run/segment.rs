@@ -116,6 +116,12 @@ impl Segment {
         self.meta.raw_bytes.saturating_sub(self.referred.load(Ordering::Relaxed))
     }
 
+    /// Of a value segment, the bytes of its values to which segments refer that are there, in whatever tree: what
+    /// two of them refer to counts twice.
+    pub fn referred_bytes(&self) -> u64 {
+        self.referred.load(Ordering::Relaxed)
+    }
+
     /// The segment, and the value segments to which it refers.
     pub fn with_its_values(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
         std::iter::once(self).chain(self.values.iter())

@@ -8,7 +8,9 @@
 //!    its blocks were read from the file so often that LZ4 would have cost less, writing included.
 //! 3. Whether Zstandard saves enough of a cold segment is judged once, by some of its blocks: a dictionary
 //!    is trained on most of them and tried on the others.
+//! 4. A value segment has a temperature of its own, by the same rules, but no dictionary.
 
+use super::meta::SegmentKind;
 use super::sample::{block_bytes, spread};
 use super::segment::Segment;
 use crate::base::Millis;
@@ -118,10 +120,12 @@ impl Segment {
             return Ok(true);
         }
         let (mut samples, mut tried) = (Samples::default(), Vec::new());
+        let is_data = self.meta().kind == SegmentKind::Data;
         for (number, at) in spread(index.places.len(), JUDGED).enumerate() {
             let stored = index.places[at].len;
             let tries = number % TRIED_EVERY == TRIED_EVERY / 2;
-            if stored > if tries { TRIED_BYTES_MAX } else { TRAINED_BYTES_MAX } {
+            let most = if tries { TRIED_BYTES_MAX } else { TRAINED_BYTES_MAX };
+            if stored > most || !tries && !is_data {
                 continue;
             }
             let mut frame = self.read_block(&index, at, Purpose::Other)?;
@@ -133,7 +137,7 @@ impl Segment {
                 false => samples.add(raw),
             }
         }
-        let dictionary = samples.train(self.meta().raw_bytes);
+        let dictionary = samples.train(self.meta().raw_bytes).filter(|_| is_data);
         let mut encoder = Encoder::default();
         encoder.set_dictionary(dictionary.as_ref());
         let before: u64 = tried.iter().map(|(_, stored)| *stored as u64).sum();

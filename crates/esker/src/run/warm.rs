@@ -87,23 +87,46 @@ pub struct Written {
     pub(super) values: WrittenValues,
 }
 
+/// A value segment that was written.
+#[derive(Debug)]
+pub(super) struct OwnValues {
+    pub(super) meta: SegmentMeta,
+    /// Its index for the cache.
+    pub(super) index: Option<Index>,
+    pub(super) stored: StoredBytes,
+    /// Whether its values went into it because they are cold.
+    pub(super) cold: bool,
+}
+
 /// The value segments to which a segment that was written refers.
 #[derive(Debug, Default)]
 pub(super) struct WrittenValues {
     /// Those that were written with it.
-    pub(super) own: Vec<(SegmentMeta, Option<Index>)>,
+    pub(super) own: Vec<OwnValues>,
     /// Those that were there before.
     pub(super) others: Vec<Arc<Segment>>,
+}
+
+impl OwnValues {
+    /// The same without what is for the cache.
+    fn uncached(&self) -> Self {
+        let Self { meta, stored, cold, .. } = self;
+        Self { meta: meta.clone(), index: None, stored: *stored, cold: *cold }
+    }
 }
 
 impl WrittenValues {
     /// The value segments, in the order of the segment's meta.
     fn into_segments(self, file: &Arc<RunFile>) -> Box<[Arc<Segment>]> {
         let mut all = self.others;
-        for (meta, index) in self.own {
+        for OwnValues { meta, index, stored, cold } in self.own {
             let segment = Segment::new(meta, file.clone());
             if let Some(index) = index {
                 segment.keep(index);
+            }
+            segment.storage.bytes.get_or_init(|| stored);
+            if cold {
+                segment.note_cold();
             }
             all.push(segment);
         }
@@ -119,7 +142,7 @@ impl Written {
     pub fn ingested_at(&self, file: Arc<RunFile>, seq: Seq) -> Arc<Segment> {
         let meta = self.meta.clone().ingested_at(seq);
         let Self { stored, compressed, cold, .. } = *self;
-        let own = self.values.own.iter().map(|(meta, _)| (meta.clone(), None)).collect();
+        let own = self.values.own.iter().map(OwnValues::uncached).collect();
         let values = WrittenValues { own, others: self.values.others.clone() };
         Self { meta, index: None, stored, compressed, cold, values }.into_segment(file)
     }

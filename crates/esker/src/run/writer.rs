@@ -33,6 +33,7 @@ use appending::{Appending, Stored};
 use limits::{check_limits, out_of_order, separator};
 pub use options::WriterOptions;
 pub use pieces::Source;
+pub use separation::MovedBytes;
 use separation::Separation;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -310,7 +311,7 @@ impl RunWriter {
         };
         self.index.clear();
         self.block.reset(bytewise);
-        self.separation.holds_blocks = self.separation.expects_values && self.cold.is_none();
+        self.separation.holds_blocks = self.separation.expects_values;
         // Nobody is going to read what is cold.
         if let Some(warm) = self.warm.as_mut().filter(|_| self.cold.is_none()) {
             warm.begin(self.options.segment_bytes);

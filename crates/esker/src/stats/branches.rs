@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Bytes of segments that only one branch refers to, by branch, the largest first; and how many
 /// segments were looked at.
 pub fn held_by_branches(state: &State, catalog: &Catalog) -> (Vec<(String, u64)>, u64) {
-    if catalog.branches().all(|branch| branch.id == DEFAULT_KEYSPACE_ID) {
+    if !catalog.is_branched() {
         return (Vec::new(), 0);
     }
     // `None`: several branches refer to it.

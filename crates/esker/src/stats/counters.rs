@@ -9,6 +9,7 @@
 
 use super::report::{Latency, Stats};
 use crate::compaction::{CompactionCounts, Recoding};
+use crate::run::MovedBytes;
 use crate::sync::{Apart, Histogram, Lane, Stripes, nanos_of};
 use crate::waits::{note_start, take_start};
 use std::ops::AddAssign;
@@ -81,14 +82,18 @@ impl Background {
         }
     }
 
-    /// Counts bytes that a compaction wrote, if it only wrote them in another form.
-    pub fn note_recoded(&self, why: Option<Recoding>, bytes: u64) {
-        let counter = match why {
-            None | Some(Recoding::Settles) => return,
-            Some(Recoding::Cools) => &self.bytes_cooled,
-            Some(Recoding::Warms) => &self.bytes_warmed,
+    /// Counts bytes that a compaction wrote, if it only wrote them in another form; `moved`: those of them that are
+    /// separated values, each with a reason of its own.
+    pub fn note_recoded(&self, why: Option<Recoding>, (bytes, moved): (u64, MovedBytes)) {
+        let MovedBytes { cooled, warmed } = moved;
+        let keys = bytes.saturating_sub(cooled + warmed);
+        let (cools, warms) = match why {
+            None | Some(Recoding::Settles) => (0, 0),
+            Some(Recoding::Cools) => (keys, 0),
+            Some(Recoding::Warms) => (0, keys),
         };
-        counter.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes_cooled.fetch_add(cooled + cools, Ordering::Relaxed);
+        self.bytes_warmed.fetch_add(warmed + warms, Ordering::Relaxed);
     }
 
     /// How many flushes there were, and how many pushes and compactions.

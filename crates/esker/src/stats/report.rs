@@ -356,6 +356,8 @@ pub struct LevelShape {
     pub unread_bytes: u64,
     /// Bytes of separated values to which the level refers, whatever their compression.
     pub value_bytes: u64,
+    /// Those of them that lie in value segments which are known to be compressed with Zstandard.
+    pub value_zstd_bytes: u64,
 }
 
 /// One run segment of a tree.

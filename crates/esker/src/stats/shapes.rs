@@ -60,6 +60,9 @@ fn add_level(level: &mut LevelShape, run: &Run) {
         level.entries += run.entries();
         for segment in run.segments() {
             level.value_bytes += segment.meta().weight() - segment.meta().len;
+            let values = segment.meta().values.iter().zip(segment.values());
+            let strong = values.filter(|(_, values)| values.is_strongly_compressed());
+            level.value_zstd_bytes += strong.map(|(used, _)| used.disk_bytes()).sum::<u64>();
             let Some(stored) = segment.stored() else {
                 level.unread_bytes += segment.meta().len;
                 continue;

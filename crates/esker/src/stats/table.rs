@@ -378,6 +378,10 @@ macro_rules! metrics {
                     /// Bytes of separated values to which a level refers, whatever their
                     /// compression.
                     value_bytes: gauge bytes "esker_level_value_bytes" in "stats/shapes.rs";
+                    /// Those of them that lie in value segments which are known to be
+                    /// compressed with Zstandard.
+                    value_zstd_bytes: gauge bytes "esker_level_value_zstd_bytes"
+                        in "stats/shapes.rs";
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! counted, and time is set by hand.
 
 use super::causes::{Causes, Ended};
-use super::{Place, base, entries, key, small};
+use super::{Place, base, entries, key, run_files, shrinks, small};
 use esker::{Append, Compression, Db, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
@@ -24,6 +24,15 @@ fn record(number: usize) -> Vec<u8> {
         .into_bytes()
 }
 
+/// The number of keys with separated values, and the length from which on values are separated there.
+const VALUES: usize = 1200;
+const FROM: u32 = 512;
+
+/// A value of about 2 KiB, which is separated.
+fn records(number: usize) -> Vec<u8> {
+    (0..20).flat_map(|at| record(20 * number + at)).collect()
+}
+
 struct Scene {
     place: Place,
     clock: Arc<HandClock>,
@@ -41,6 +50,7 @@ impl Scene {
         options.partition_bytes = Some(256 << 10);
         options.segment_bytes = 64 << 10;
         options.compression = compression;
+        options.separate_values_from = Some(FROM);
         options.cold_after = Some(Duration::from_millis(COLD));
         options.clock = self.clock.clone();
         options.on_event = Some(self.causes.clone());
@@ -54,11 +64,31 @@ impl Scene {
         db
     }
 
+    fn new() -> Self {
+        let (clock, causes) = (Arc::new(HandClock::default()), Arc::default());
+        let scene = Self { place: Place::new(), clock, causes, db: None, time: 1_000_000 };
+        scene.clock.set(scene.time);
+        scene
+    }
+
+    /// A database of separated values that have settled.
+    fn with_values() -> (Self, Db) {
+        let mut scene = Self::new();
+        let db = scene.open(Compression::Auto);
+        for number in 0..VALUES {
+            db.insert(key(number), records(number)).unwrap();
+        }
+        db.compact().unwrap();
+        db.wait_until_idle().unwrap();
+        let base = base(&db);
+        assert!(base.value_bytes > 600 << 10 && base.value_bytes * 10 > base.bytes * 9, "{base:?}");
+        assert_eq!(base.value_zstd_bytes, 0);
+        (scene, db)
+    }
+
     /// A database of records that have settled.
     fn loaded() -> (Self, Db) {
-        let (clock, causes) = (Arc::new(HandClock::default()), Arc::default());
-        let mut scene = Self { place: Place::new(), clock, causes, db: None, time: 1_000_000 };
-        scene.clock.set(scene.time);
+        let mut scene = Self::new();
         let db = scene.open(Compression::Auto);
         for number in 0..KEYS {
             db.insert(key(number), record(number)).unwrap();
@@ -350,4 +380,203 @@ fn nobody_has_to_wait_for_it() {
     let db = Db::open_with(scene.place.path(), options).unwrap();
     ended.recv().unwrap();
     db.close().unwrap();
+}
+
+/// All separated values, in the order of the keys.
+fn all_values() -> Vec<(Vec<u8>, Vec<u8>)> {
+    (0..VALUES).map(|number| (key(number).into(), records(number))).collect()
+}
+
+#[test]
+fn values_that_nobody_reads_are_compressed_strongly_once() {
+    let (mut scene, db) = Scene::with_values();
+    assert!(entries(db.iter().unwrap()) == all_values());
+    let (warm, files, before) = (base(&db), run_files(&scene.place.path()).0, written(&db).0);
+    for _ in 0..COLD / 250 {
+        scene.rest(250);
+    }
+    assert_eq!(written(&db), (before, 0, 0), "too early");
+    scene.rest(250);
+    let cold = base(&db);
+    assert_eq!(cold.value_zstd_bytes, cold.value_bytes, "{cold:?}");
+    assert!(cold.value_bytes * 8 < warm.value_bytes * 7, "{warm:?} became {cold:?}");
+    let (all, cooled, warmed) = written(&db);
+    // Indexes are not counted.
+    let counted = cooled > cold.value_bytes * 9 / 10 && cooled < cold.bytes * 11 / 10;
+    assert!(counted, "{cooled}, {cold:?}");
+    assert!(all - before < cooled * 11 / 10 && warmed == 0, "{all}, {before}");
+    // The device has it back.
+    let saved = warm.value_bytes - cold.value_bytes;
+    shrinks(&db, &scene.place, |taken| taken < files - saved * 3 / 4);
+    for _ in 0..10 {
+        scene.rest(COLD);
+    }
+    assert_eq!(written(&db), (all, cooled, 0), "nothing is written twice");
+    assert!(entries(db.iter().unwrap()) == all_values());
+    assert_eq!(db.get(key(17)).unwrap(), Some(records(17)));
+    assert!(db.verify().unwrap().problems.is_empty());
+    // Also when it was closed and nothing is known of it.
+    db.close().unwrap();
+    let db = scene.open(Compression::Auto);
+    (0..5).for_each(|_| scene.rest(COLD));
+    assert_eq!(written(&db), (0, 0, 0));
+    assert!(entries(db.iter().unwrap()) == all_values());
+    let known = base(&db);
+    assert_eq!(known.value_zstd_bytes, known.value_bytes);
+}
+
+#[test]
+fn values_that_are_read_often_are_compressed_lightly_again() {
+    let (mut scene, db) = Scene::with_values();
+    let lz4 = base(&db);
+    (0..6).for_each(|_| scene.rest(250));
+    let (all, cooled, _) = written(&db);
+    let cold = base(&db);
+    assert_eq!(cold.value_zstd_bytes, cold.value_bytes);
+    let read_all = || assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), VALUES);
+    // A backup now and then is no reason.
+    for _ in 0..20 {
+        read_all();
+        scene.rest(COLD + 1);
+    }
+    assert_eq!(written(&db), (all, cooled, 0));
+    let before = db.stats().scan_bytes_read;
+    while base(&db).value_zstd_bytes > 0 {
+        (0..10).for_each(|_| read_all());
+        scene.rest(250);
+        let read = db.stats().scan_bytes_read - before;
+        assert!(read > 10 * cold.value_bytes || written(&db).2 == 0, "{read}, {cold:?}");
+        assert!(read < 100 * cold.value_bytes, "{read} bytes were read, {:?}", base(&db));
+    }
+    let (_, same, warmed) = written(&db);
+    assert_eq!(same, cooled);
+    assert!(warmed > cold.value_bytes && warmed < lz4.bytes * 11 / 10, "{warmed}, {lz4:?}");
+    assert!(entries(db.iter().unwrap()) == all_values());
+}
+
+/// Half of the values are read now and then, and their keys are in the cache.
+#[test]
+fn values_that_are_read_now_and_then_stay_as_they_are() {
+    let (mut scene, db) = Scene::with_values();
+    for round in 0..12 {
+        for number in (0..VALUES / 2).step_by(10) {
+            assert_eq!(db.get(key(number)).unwrap(), Some(records(number)), "{round}");
+        }
+        scene.rest(250);
+    }
+    let half = base(&db);
+    let share = half.value_zstd_bytes as f64 / half.value_bytes as f64;
+    assert!(share > 0.2 && share < 0.55, "{share}: {half:?}");
+}
+
+/// What trees share is written once, and values that a branch goes on referring to stay where they are.
+#[test]
+fn values_to_which_another_tree_refers_stay_as_they_are() {
+    let (mut scene, db) = Scene::with_values();
+    let branch = db.branch("other").unwrap();
+    (0..6).for_each(|_| scene.rest(250));
+    let (_, shared, _) = written(&db);
+    let cold = base(&db);
+    assert!(shared < cold.bytes * 11 / 10, "{shared} bytes, {cold:?}");
+    assert_eq!(cold.value_zstd_bytes, cold.value_bytes);
+    assert!(entries(branch.iter().unwrap()) == all_values());
+
+    // Here the branch has come apart before, by so little that the call moves no values.
+    let (mut scene, db) = Scene::with_values();
+    drop(db.branch("other").unwrap());
+    let mut expected = all_values();
+    for number in (0..VALUES).step_by(60) {
+        db.insert(key(number), "small").unwrap();
+        expected[number].1 = b"small".to_vec();
+    }
+    db.compact().unwrap();
+    let all = base(&db).value_bytes;
+    (0..6).for_each(|_| scene.rest(250));
+    let (_, cooled, _) = written(&db);
+    assert!(cooled < all / 10, "{cooled} bytes of {all} were written beside those of the branch");
+    assert!(entries(db.open_branch("other").unwrap().iter().unwrap()) == all_values());
+    assert!(db.drop_branch("other").unwrap());
+    (0..6).for_each(|_| scene.rest(250));
+    let cold = base(&db);
+    assert_eq!(cold.value_zstd_bytes, cold.value_bytes);
+    assert!(entries(db.iter().unwrap()) == expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+/// Values in pieces never move, and values that Zstandard does not make smaller stay where they are.
+#[test]
+fn values_that_stay_where_they_are_are_judged_once() {
+    let mut scene = Scene::new();
+    let db = scene.open(Compression::Auto);
+    let pieces = records(0).repeat(300);
+    assert!(pieces.len() > 256 << 10);
+    for number in 0..10 {
+        db.insert_reader(key(number), &pieces[..]).unwrap();
+    }
+    let mut rng = Rng::new(5);
+    for number in 10..300 {
+        let noise: Vec<u8> = (0..2000).map(|_| rng.below(256) as u8).collect();
+        db.insert(key(number), noise).unwrap();
+    }
+    db.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    (0..6).for_each(|_| scene.rest(250));
+    let shape = base(&db);
+    assert_eq!(shape.value_zstd_bytes, 0, "{shape:?}");
+    let (before, read) = (written(&db), db.stats().bytes_read);
+    for _ in 0..5 {
+        scene.rest(COLD);
+        assert_eq!((written(&db), db.stats().bytes_read), (before, read), "it was judged again");
+    }
+    assert_eq!(db.get(key(3)).unwrap(), Some(pieces));
+}
+
+/// Cold values stay cold where what is dead beside them is given back, and their keys keep them apart.
+#[test]
+fn cold_values_stay_apart_and_cold_when_their_neighbours_die() {
+    let (mut scene, db) = Scene::with_values();
+    (0..6).for_each(|_| scene.rest(250));
+    let mut expected = all_values();
+    for number in (0..VALUES).step_by(2) {
+        db.insert(key(number), "small").unwrap();
+        expected[number].1 = b"small".to_vec();
+    }
+    let (_, cooled, _) = written(&db);
+    db.compact().unwrap();
+    let half = base(&db);
+    assert_eq!(half.value_zstd_bytes, half.value_bytes, "{half:?}");
+    (0..6).for_each(|_| scene.rest(250));
+    let (_, more, _) = written(&db);
+    assert!(more - cooled < half.value_bytes / 8, "{more} after {cooled}, {half:?}");
+    assert!(base(&db).value_bytes > half.value_bytes * 7 / 8, "values stay apart from their keys");
+    assert!(entries(db.iter().unwrap()) == expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+/// Keys get a dictionary, their values do not, and both find each other.
+#[test]
+fn keys_and_values_that_turn_cold_together_stay_apart() {
+    let mut scene = Scene::new();
+    let db = scene.open(Compression::Auto);
+    let mut expected = Vec::new();
+    for number in 0..VALUES {
+        expected.push((key(number).into_bytes(), records(number)));
+        let beside = |at| format!("{}-{at}", key(number)).into_bytes();
+        expected.extend((0..9).map(|at| (beside(at), record(10 * number + at))));
+    }
+    for (key, value) in &expected {
+        db.insert(key, value).unwrap();
+    }
+    db.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    let warm = base(&db);
+    (0..6).for_each(|_| scene.rest(250));
+    let cold = base(&db);
+    assert!(cold.lz4_bytes == 0 && cold.zstd_bytes > 0, "{cold:?}");
+    assert_eq!(cold.value_zstd_bytes, cold.value_bytes, "{cold:?}");
+    assert!(cold.value_bytes > warm.value_bytes / 2, "{warm:?} became {cold:?}");
+    assert!(cold.bytes * 8 < warm.bytes * 7, "{warm:?} became {cold:?}");
+    assert!(entries(db.iter().unwrap()) == expected);
+    assert_eq!(db.get(key(17)).unwrap(), Some(records(17)));
+    assert!(db.verify().unwrap().problems.is_empty());
 }

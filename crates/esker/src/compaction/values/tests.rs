@@ -6,10 +6,9 @@ use super::*;
 fn the_emptiest_value_segments_move_first_as_far_as_there_is_room() {
     let worth = vec![(0.3, 70, (1, 0)), (0.9, 10, (2, 0)), (0.5, 50, (3, 0)), (0.6, 45, (1, 8))];
     let moved = |room| {
-        let moves = emptiest(worth.clone(), room);
-        let mut of: Vec<_> = moves.of.iter().copied().collect();
+        let (mut of, bytes) = emptiest(worth.clone(), room);
         of.sort_unstable();
-        (of, moves.bytes)
+        (of, bytes)
     };
     assert_eq!(moved(9), (vec![], 0));
     assert_eq!(moved(54), (vec![(2, 0)], 10));

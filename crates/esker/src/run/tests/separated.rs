@@ -1,6 +1,7 @@
 //! Values that are separated from their keys: written, read in all ways, moved and kept by a second writer, and
 //! references that lie.
 
+use super::super::fetch::ValueMove;
 use super::*;
 use crate::base::SEQ_MAX;
 use crate::run::header::{PLAIN_VERSION, SEPARATED_VERSION, VERSION};
@@ -164,6 +165,10 @@ fn a_value_segment_without_its_index_still_gives_its_values() {
     assert!(all >= values.len(), "{all} values");
 }
 
+/// Every reason to move values, which says how they are compressed.
+const WHYS: [ValueMove; 4] =
+    [ValueMove::Empties, ValueMove::EmptiesCold, ValueMove::Cools, ValueMove::Warms];
+
 #[test]
 fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references() {
     let mut random = Random::seeded("separated");
@@ -173,10 +178,16 @@ fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references
         let before = written(&world, 1, first, &all);
         check(&world, &before, &all);
         let bits = random.next();
-        let moves = |values: &Segment| bits >> (values.meta().offset / 8 % 61) & 1 == 0;
+        let why = random.below(WHYS.len() as u64) as usize;
+        let moves = |values: &Segment| {
+            (bits >> (values.meta().offset / 8 % 61) & 1 == 0).then_some(WHYS[why])
+        };
         let known = KnownValues::of(&world.cache, before.iter(), moves);
         let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options(&mut random)).unwrap();
         writer.know(&mut Some(known));
+        if random.below(2) == 0 {
+            writer.set_cold(Some(train(&before, &world.cache).unwrap())).unwrap();
+        }
         let run = Arc::new(Run::new(Role::Delta, before.clone(), Vec::new()));
         let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
         cursor.seek_to_first().unwrap();
@@ -193,7 +204,7 @@ fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references
         for segment in &after {
             for (used, values) in segment.meta().values.iter().zip(segment.values()) {
                 let moved = values.meta().file == 2;
-                assert!(moved || !moves(values) || used.is_in_pieces());
+                assert!(moved || moves(values).is_none() || used.is_in_pieces());
             }
         }
         drop((cursor, before));
@@ -212,7 +223,7 @@ fn what_segments_refer_to_is_what_is_alive() {
     let first = written(&world, 1, options, &all);
     let values = first[0].values()[0].clone();
     assert_eq!((values.meta().entries, values.dead_bytes()), (10, 0));
-    let known = KnownValues::of(&world.cache, first.iter(), |_| false);
+    let known = KnownValues::of(&world.cache, first.iter(), |_| None);
     let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
     writer.know(&mut Some(known));
     let run = Arc::new(Run::new(Role::Delta, first.clone(), Vec::new()));
@@ -245,7 +256,9 @@ fn only_files_with_separated_values_have_the_new_version() {
     assert_eq!(versions, [PLAIN_VERSION, SEPARATED_VERSION, SEPARATED_VERSION, VERSION]);
     // A file that only has a reference to them has it too.
     let mut writer = RunWriter::create(&world.fs, &world.dir, 5, options).unwrap();
-    writer.know(&mut Some(KnownValues::of(&world.cache, in_pieces.iter(), |_| true)));
+    writer.know(&mut Some(KnownValues::of(&world.cache, in_pieces.iter(), |_| {
+        Some(ValueMove::Empties)
+    })));
     let run = Arc::new(Run::new(Role::Delta, in_pieces, Vec::new()));
     let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
     cursor.seek_to_first().unwrap();
@@ -302,7 +315,7 @@ fn a_reference_that_lies_is_corruption() {
         let mut stored = Vec::new();
         reference.encode(Kind::Put, &[], &mut stored);
         let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
-        writer.know(&mut Some(KnownValues::of(&world.cache, first.iter(), |_| false)));
+        writer.know(&mut Some(KnownValues::of(&world.cache, first.iter(), |_| None)));
         let added = writer.add(&Bytewise, b"a", 5, Kind::SeparatedPut, &stored);
         let result = added.and_then(|()| {
             let segments = finished(&world, &mut writer);

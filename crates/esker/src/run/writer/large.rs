@@ -7,18 +7,21 @@
 //!    one data segment at first; compactions may share it later.
 //! 2. All versions of a key stay in one data segment: if blocks of it are in the file already, a value that
 //!    comes for a further version of its last key is not separated.
-//! 3. What is written as cold data is not separated: a value segment has no dictionary.
+//! 3. What is written as cold data is not separated, unless it was: keys keep their values apart. A value segment has
+//!    no dictionary.
 
 use super::RunWriter;
 use super::appending::{Appending, Stored};
-use super::separation::{OpenValues, OwnValues, Separation, VALUE_SEGMENTS};
+use super::separation::{MovedBytes, OpenValues, Separation, VALUE_SEGMENTS};
 use crate::base::{KeyOrder, Kind, Seq};
+use crate::block::Codec;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::run::fetch::ValueMove;
 use crate::run::index::{IndexBuilder, Sections};
 use crate::run::meta::SegmentMeta;
 use crate::run::reference::{ValueRef, ValueUse, ValuesMeta};
-use crate::run::warm::WrittenValues;
+use crate::run::warm::{OwnValues, WrittenValues};
 
 /// About the bytes of a reference.
 pub(super) const REFERENCE_BYTES: usize = 16;
@@ -35,12 +38,12 @@ impl RunWriter {
         value: &[u8],
     ) -> Result<()> {
         if !kind.is_separated() {
-            return self.add_value(order, key, (seq, kind), value);
+            return self.add_value(order, key, (seq, kind), (value, None));
         }
         let reference = ValueRef::decode(kind, value).map_err(|error| Error::invalid(error.0))?;
-        if let Some((pin, range)) = self.separation.known.moved(reference)? {
+        if let Some((pin, range, why)) = self.separation.known.moved(reference)? {
             let value = &pin.bytes()[range.0..range.1];
-            return self.add_value(order, key, (seq, kind.joined()), value);
+            return self.add_value(order, key, (seq, kind.joined()), (value, Some(why)));
         }
         let values = self.separation.known.get(reference).cloned();
         let values =
@@ -52,16 +55,18 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Adds an entry with a value that is separated if it can be.
+    /// Adds an entry with a value that is separated if it can be, with the reason why it moves, if it does.
     fn add_value<O: KeyOrder>(
         &mut self,
         order: &O,
         key: &[u8],
         (seq, kind): (Seq, Kind),
-        value: &[u8],
+        (value, why): (&[u8], Option<ValueMove>),
     ) -> Result<()> {
         let large = value.len() >= self.options.separate_from as usize;
-        let separated = kind.separated().filter(|_| large && self.cold.is_none());
+        // Seeded: values that move while their keys turn cold end beside these.
+        let moves = why.is_some() && !bug!("run_cold_keys_take_their_values_in");
+        let separated = kind.separated().filter(|_| large && (moves || self.cold.is_none()));
         let fresh = self.is_fresh(order, key, seq)?;
         let has_begun = self.open.begun && self.open.blocks > 0 && !self.separation.holds_blocks;
         // Seeded: versions of a key lie in two segments.
@@ -76,7 +81,7 @@ impl RunWriter {
         self.make_place::<O>(key, REFERENCE_BYTES, fresh)?;
         // A segment that has begun since holds its blocks only if it expected values.
         self.separation.holds_blocks = true;
-        let reference = self.write_value(value)?;
+        let reference = self.write_value(value, why)?;
         self.put_reference::<O>(key, (seq, separated), (reference, kind, value), fresh)
     }
 
@@ -96,14 +101,18 @@ impl RunWriter {
         self.write_if_full()
     }
 
-    /// Appends a value, or a piece of one, to the value segment, which begins with the first one.
-    pub(super) fn write_value(&mut self, value: &[u8]) -> Result<ValueRef> {
+    /// Appends a value, or a piece of one, to the value segment, which begins with the first one; `why`: it moves.
+    pub(super) fn write_value(&mut self, value: &[u8], why: Option<ValueMove>) -> Result<ValueRef> {
+        let strong = why.is_some_and(ValueMove::is_strong);
         if self.separation.open.is_none() {
-            self.begin_values();
+            self.begin_values(strong);
         }
-        let (codec, offset) = (self.options.values_codec, self.position());
-        let Self { separation, id, buffer, encoder, raw, .. } = self;
-        let Separation { open, block, warm, .. } = separation;
+        let codec = if strong { Codec::Zstd } else { self.options.values_codec };
+        let offset = self.position();
+        let Self { separation, id, buffer, encoder: of_keys, raw, .. } = self;
+        let Separation { open, block, encoder, warm, .. } = separation;
+        // Seeded: values are compressed with a dictionary that no reader of them has.
+        let encoder = if bug!("run_values_take_the_dictionary") { of_keys } else { encoder };
         let Some(open) = open else { return Err(Error::invalid("no value segment is open")) };
         block.reset(false);
         block.add(&[], 0, 0, Kind::Put, value);
@@ -122,25 +131,30 @@ impl RunWriter {
         open.raw_bytes += value.len() as u64;
         separation.referred += value.len() as u64;
         open.stored += u64::from(len);
+        // Seeded: values that are written for their temperature are not counted.
+        if !bug!("run_moved_values_not_counted") {
+            separation.moved.add(why, u64::from(len));
+        }
         Ok(reference)
     }
 
     /// Begins a value segment. Nothing of the data segment was written, so that can begin behind.
-    fn begin_values(&mut self) {
+    fn begin_values(&mut self, cold: bool) {
         let bytes = u64::from(self.options.segment_bytes) * VALUE_SEGMENTS;
         self.align_segment(bytes);
         let (index, offset) = (IndexBuilder::default(), self.position());
-        if let Some(warm) = &mut self.separation.warm {
+        // Nobody is going to read what is cold.
+        if let Some(warm) = self.separation.warm.as_mut().filter(|_| !cold) {
             warm.begin(u32::try_from(bytes).unwrap_or(u32::MAX));
         }
-        let open = OpenValues { offset, index, entries: 0, raw_bytes: 0, stored: 0 };
+        let open = OpenValues { offset, index, cold, entries: 0, raw_bytes: 0, stored: 0 };
         self.separation.open = Some(open);
     }
 
     /// Ends the value segment, if one is open.
     pub(super) fn close_values(&mut self) -> Result<Option<OwnValues>> {
         let Some(open) = self.separation.open.take() else { return Ok(None) };
-        let mut index = Vec::new();
+        let (stored, mut index) = (open.index.stored(), Vec::new());
         open.index.finish(&mut index);
         let mut meta = SegmentMeta::of_values(ValuesMeta {
             file: self.id,
@@ -157,21 +171,30 @@ impl RunWriter {
         let warm = self.separation.warm.as_mut();
         let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
         self.write_if_full()?;
-        Ok(Some((meta, index)))
+        Ok(Some(OwnValues { meta, index, stored, cold: open.cold }))
     }
 
     /// Notes that the data segment refers to all of a value segment that was written for it, with so many
     /// entries.
     pub(super) fn use_own(&mut self, values: OwnValues, entries: u64) {
-        let used = ValueUse { values: values.0.as_values(), entries, bytes: values.0.raw_bytes };
+        let meta = values.meta.as_values();
+        let used = ValueUse { values: meta, entries, bytes: meta.raw_bytes };
         self.separation.uses.insert(used.place(), used);
         self.separation.own.push(values);
+    }
+
+    /// Ends what is written as cold data, if anything is. Returns the bytes that were written since the file had
+    /// `before`, and which of them are values that moved for their temperature.
+    pub fn end_cold(&mut self, before: u64) -> Result<(u64, MovedBytes)> {
+        self.set_cold(None)?;
+        let moved = std::mem::take(&mut self.separation.moved);
+        Ok((self.bytes_written().saturating_sub(before), moved))
     }
 
     /// Ends the value segment, if one is open, to all of which the data segment refers.
     pub(super) fn end_open_values(&mut self) -> Result<()> {
         if let Some(values) = self.close_values()? {
-            let entries = values.0.entries;
+            let entries = values.meta.entries;
             self.use_own(values, entries);
         }
         Ok(())

@@ -11,10 +11,10 @@
 use super::RunWriter;
 use super::large::REFERENCE_BYTES;
 use super::limits::check_limits;
-use super::separation::OwnValues;
 use crate::base::{KeyOrder, Kind, Seq, limits};
 use crate::error::{Error, Result};
 use crate::run::reference::ValueRef;
+use crate::run::warm::OwnValues;
 
 /// Where a value comes from.
 pub trait Source {
@@ -107,7 +107,7 @@ impl RunWriter {
         source: &mut impl Source,
     ) -> Result<(ValueRef, OwnValues)> {
         let (bytes, max) = (first.len(), limits::VALUE_BYTES_MAX);
-        let mut reference = self.write_value(&first)?;
+        let mut reference = self.write_value(&first, None)?;
         drop(first);
         let mut len = bytes as u64;
         while !piece.is_empty() {
@@ -117,7 +117,7 @@ impl RunWriter {
                 return Err(Error::ValueTooLarge { len: len - head as u64, max });
             }
             self.count_memory(piece.capacity());
-            self.write_value(&piece)?;
+            self.write_value(&piece, None)?;
             self.write_if_full()?;
             if piece.len() < bytes {
                 break;

@@ -1,15 +1,14 @@
 //! What is known of the separated values of the segment that is being written.
 
 use crate::base::FileId;
-use crate::block::Builder;
+use crate::block::{Builder, Encoder};
 use crate::cache::BlockCache;
 use crate::error::Result;
 use crate::run::Segment;
-use crate::run::fetch::KnownValues;
-use crate::run::index::{Index, IndexBuilder};
-use crate::run::meta::SegmentMeta;
+use crate::run::fetch::{KnownValues, ValueMove};
+use crate::run::index::IndexBuilder;
 use crate::run::reference::{ValueRef, ValueUse};
-use crate::run::warm::Warm;
+use crate::run::warm::{OwnValues, Warm};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,6 +31,8 @@ pub(super) struct Separation {
     /// The value segment that is being written.
     pub(super) open: Option<OpenValues>,
     pub(super) block: Builder,
+    /// Compresses values: those of cold keys without the dictionary of the keys.
+    pub(super) encoder: Encoder,
     pub(super) reference: Vec<u8>,
     /// Bytes of the values to which the segment refers.
     pub(super) referred: u64,
@@ -43,10 +44,27 @@ pub(super) struct Separation {
     /// The value segments that were written for the segment and have ended.
     pub(super) own: Vec<OwnValues>,
     pub(super) warm: Option<Warm>,
+    pub(super) moved: MovedBytes,
 }
 
-/// A value segment that was written, with its index for the cache.
-pub(super) type OwnValues = (SegmentMeta, Option<Index>);
+/// Bytes of stored values that moved only to be stored in another form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MovedBytes {
+    /// Because they were not read.
+    pub cooled: u64,
+    /// Because they were read often.
+    pub warmed: u64,
+}
+
+impl MovedBytes {
+    pub(super) fn add(&mut self, why: Option<ValueMove>, stored: u64) {
+        match why {
+            Some(ValueMove::Cools) => self.cooled += stored,
+            Some(ValueMove::Warms) => self.warmed += stored,
+            None | Some(ValueMove::Empties | ValueMove::EmptiesCold) => {}
+        }
+    }
+}
 
 /// A block that waits.
 #[derive(Debug)]
@@ -62,6 +80,8 @@ pub(super) struct HeldBlock {
 pub(super) struct OpenValues {
     pub(super) offset: u64,
     pub(super) index: IndexBuilder,
+    /// Whether its values go into it because they are cold.
+    pub(super) cold: bool,
     pub(super) entries: u32,
     pub(super) raw_bytes: u64,
     /// Bytes of its stored blocks.
@@ -78,7 +98,8 @@ impl Separation {
         let index = self.open.as_ref().map_or(0, |open| open.index.memory());
         let fences: usize = self.blocks.iter().map(|block| block.fence.capacity()).sum();
         let uses = self.uses.len() * size_of::<ValueUse>();
-        self.held.capacity() + self.block.memory() + index + fences + uses
+        let block = self.block.memory() + self.encoder.memory();
+        self.held.capacity() + block + index + fences + uses
     }
 
     /// What counts against the size of a segment: its blocks that wait, or a part of its values.
