@@ -284,7 +284,7 @@ impl<'v> View<'v> {
                 waiting.add(segment, 1.0, self.is_seen(segment.meta().max_seq));
             }
             (waiting.dead_values, waiting.moved_values) =
-                values::reclaimable(part, false, !known.branched);
+                values::reclaimable(part, self.now.quiet, !known.branched);
             for run in part.runs().filter(|run| !run.tombstones().is_empty()) {
                 self.cover(order, run, part, &mut waiting);
             }
