@@ -114,6 +114,13 @@ impl<O: DbOrder> Ends<O> {
         Self { make, order, front: end(), back: end() }
     }
 
+    /// Lets the front begin anew, at the first entry, and leave values in pieces where they lie.
+    fn leave_pieces(&mut self) {
+        let mut scan = (self.make)();
+        scan.reading.leaves_pieces = true;
+        self.front = End { scan: Some(scan), place: Place::Outside };
+    }
+
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let scan = self.front.scan(&self.make);
         let sought = scan.seek(key).and_then(|()| scan.trust());
@@ -197,6 +204,62 @@ impl Iter {
             }
         };
         Ok(Self { inner, handle: handle.clone() })
+    }
+
+    /// An iterator whose front leaves values in pieces (see [`Keyspace::insert_reader`]) where they lie. It shows
+    /// their keys with empty values, and [`Iter::is_in_pieces`] tells them from others. So a scan needs no
+    /// memory for a large value, and [`Snapshot::get_reader`] reads it. The front begins anew at the first
+    /// entry. The back, and merge operators, have values whole.
+    ///
+    /// [`Keyspace::insert_reader`]: crate::Keyspace::insert_reader
+    /// [`Snapshot::get_reader`]: crate::Snapshot::get_reader
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use std::io::Read;
+    /// db.insert_reader("film", std::io::repeat(1).take(3_000_000))?;
+    /// db.insert("name", "value")?;
+    /// let (files, snapshot) = (db.default_keyspace(), db.snapshot()?);
+    /// let mut iter = snapshot.iter(&files)?.leaving_pieces();
+    /// let mut bytes = 0;
+    /// while let Some((key, value)) = iter.next_entry()? {
+    ///     let (key, len) = (key.to_vec(), value.len() as u64);
+    ///     bytes += match iter.is_in_pieces() {
+    ///         true => snapshot.get_reader(&files, key)?.map_or(0, |reader| reader.len()),
+    ///         false => len,
+    ///     };
+    /// }
+    /// assert_eq!(bytes, 3_000_005);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn leaving_pieces(mut self) -> Self {
+        match &mut self.inner {
+            Inner::Bytewise(ends) => ends.leave_pieces(),
+            Inner::Custom(ends) => ends.leave_pieces(),
+        }
+        self
+    }
+
+    /// Whether the value of the entry that the front returned last was left where it lies, in pieces: only after
+    /// [`Iter::leaving_pieces`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("short", "value")?;
+    /// let mut iter = db.iter()?.leaving_pieces();
+    /// assert_eq!(iter.next_entry()?, Some((&b"short"[..], &b"value"[..])));
+    /// assert!(!iter.is_in_pieces());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn is_in_pieces(&self) -> bool {
+        match &self.inner {
+            Inner::Bytewise(ends) => {
+                ends.front.scan.as_ref().is_some_and(|scan| scan.is_in_pieces())
+            }
+            Inner::Custom(ends) => ends.front.scan.as_ref().is_some_and(|scan| scan.is_in_pieces()),
+        }
     }
 
     /// Moves the front, forward or back, to the first key at or after `key` within the range of

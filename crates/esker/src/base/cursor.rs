@@ -45,6 +45,10 @@ pub trait Cursor {
     fn value_later(&self) -> Option<LaterValue> {
         None
     }
+    /// Whether the value of the entry is in pieces and was not read. By default none is.
+    fn is_in_pieces(&self) -> bool {
+        false
+    }
     /// Goes to the first entry, in cursor order, whose key is greater than `key`, or equal with a
     /// sequence number **less than** `below`.
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()>;

@@ -41,7 +41,8 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     order: O,
     state: Arc<State>,
     tree: Arc<Tree>,
-    reading: Reading,
+    /// How entries are read.
+    pub reading: Reading,
     bounds: Bounds,
     /// The partition that `inner` covers.
     partition: usize,
@@ -58,10 +59,8 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
 
 impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
     fn drop(&mut self) {
-        self.count_steps();
-        let counters = &self.core.counters;
-        counters.add(Counter::Scanned, self.shown);
-        counters.add(Counter::Skipped, self.steps.saturating_sub(self.shown));
+        self.core.counters.add(Counter::Scanned, self.shown);
+        self.core.counters.add(Counter::Skipped, self.skipped());
     }
 }
 
@@ -78,7 +77,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         watcher: W,
     ) -> Self {
         let operator = keyspace.traits().operator.clone();
-        let reading = Reading { at: at.seq, time: at.time, operator };
+        let reading = Reading { at: at.seq, time: at.time, operator, leaves_pieces: false };
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         let mut memory_tombstones = Vec::new();
         for set in &state.memtable_sets {
@@ -127,8 +126,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
     /// The error of the refused entry, again.
     pub fn refusal(&self) -> Option<Error> {
-        let (_, error) = self.inner.as_ref()?.refused()?;
-        Some(self.locate(error.clone()))
+        self.inner.as_ref()?.refused().map(|(_, error)| self.locate(error.clone()))
     }
 
     /// The key; empty while not valid.
@@ -141,6 +139,11 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
+    }
+
+    /// Whether the value of the entry is in pieces and was not read.
+    pub fn is_in_pieces(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.is_in_pieces())
     }
 
     /// The entries that the iterator skipped so far.
@@ -205,8 +208,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         direction: Direction,
         go: impl FnOnce(&mut PartitionIter<O, W>) -> Result<()>,
     ) -> Result<()> {
-        let counters = &self.core.counters;
-        let started = counters.begin(Counter::Seeks);
+        let started = self.core.counters.begin(Counter::Seeks);
         let before = Tally::now();
         self.enter(partition)?;
         self.inner_move(go)?;
@@ -326,11 +328,9 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         let (tree, bounds) = (self.tree.clone(), self.bounds_within(&partition));
         for (tier, row) in tree.rows().iter().enumerate().rev() {
             // Seeded: a scan does not see what the tiers hold.
-            bug!("db_tiers_not_scanned", {
-                if tier > 0 {
-                    continue;
-                }
-            });
+            if tier > 0 && bug!("db_tiers_not_scanned") {
+                continue;
+            }
             let number = match &partition.lower {
                 _ if tier == 0 => index,
                 Some(lower) => row.find(&self.order, lower),

@@ -361,6 +361,10 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
         self.cursors[self.source()].value_later()
     }
 
+    fn is_in_pieces(&self) -> bool {
+        self.cursors[self.source()].is_in_pieces()
+    }
+
     #[inline]
     fn fetch_value(&mut self) -> Result<()> {
         let source = self.source();

@@ -72,6 +72,9 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     fn value_later(&self) -> Option<LaterValue> {
         if let Self::Run(cursor) = self { cursor.value_later() } else { None }
     }
+    fn is_in_pieces(&self) -> bool {
+        matches!(self, Self::Run(cursor) if cursor.is_in_pieces())
+    }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         forward!(self, cursor => cursor.seek(key, below))
     }

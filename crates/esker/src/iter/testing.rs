@@ -306,7 +306,7 @@ pub(crate) fn concat() -> Arc<Operator> {
 
 /// A reader at `at` whose time is `time`.
 pub(crate) fn reading(at: Seq, time: Millis) -> Reading {
-    Reading { at, time, operator: concat() }
+    Reading { at, time, operator: concat(), leaves_pieces: false }
 }
 
 /// A random history, split into levels from old to new. Sequence numbers are 1, 2, …

@@ -14,7 +14,7 @@
 //!
 //! Invariants:
 //! 1. `Place::Forward`: the tree is on the shown entry; `Place::Expiring`: likewise, and a time
-//!    precedes its value.
+//!    precedes its value; `Place::InPieces`: likewise, and the value was left where it lies.
 //! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and is on
 //!    an entry before every visible version of `key`, or passed the first entry.
 //! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and is on an
@@ -61,6 +61,8 @@ pub struct Reading {
     pub time: Millis,
     /// The merge operator.
     pub operator: Arc<Operator>,
+    /// Whether values in pieces are not read, forward: the entry is shown without its value.
+    pub leaves_pieces: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +72,7 @@ enum Place {
     RefusedBackward,
     Forward,
     Expiring,
+    InPieces,
     Backward,
     Folded,
     Apart,
@@ -96,6 +99,7 @@ pub struct VisibleIter<C, O, T> {
     at: Seq,
     time: Millis,
     operator: Arc<Operator>,
+    leaves_pieces: bool,
     operands: Operands,
     steps: u64,
     /// The error of the entry at `key`, while the iterator is on an entry that is refused.
@@ -141,6 +145,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             at: reading.at,
             time: reading.time,
             operator: reading.operator,
+            leaves_pieces: reading.leaves_pieces,
             operands: Operands::default(),
             steps: 0,
             refused: None,
@@ -180,7 +185,15 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         if self.place >= Place::Backward {
             return &self.value;
         }
+        if self.is_in_pieces() {
+            return &[];
+        }
         split(Kind::ExpiringPut, self.tree.value()).1
+    }
+
+    /// Whether the value of the entry is in pieces and was not read.
+    pub fn is_in_pieces(&self) -> bool {
+        self.place == Place::InPieces
     }
 
     /// The order of the keys.
@@ -250,7 +263,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
-            Place::Forward | Place::Expiring => self.skip_key()?,
+            Place::Forward | Place::Expiring | Place::InPieces => self.skip_key()?,
             Place::Folded | Place::Refused => self.leave_key()?,
             Place::Backward | Place::RefusedBackward | Place::Apart => {
                 self.tree.seek(&self.key, 0)?;
@@ -265,7 +278,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
             // The versions before the shown one are newer than the snapshot.
-            Place::Forward | Place::Expiring => self.step_back()?,
+            Place::Forward | Place::Expiring | Place::InPieces => self.step_back()?,
             Place::Folded | Place::Refused | Place::Apart => self.tree.seek_before(&self.key)?,
             Place::Backward | Place::RefusedBackward => {}
         }
@@ -286,10 +299,10 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     }
 
     /// Keeps a copy of the shown entry and lets everything else go. It does nothing while no entry is
-    /// shown.
+    /// shown, or one without its value.
     #[cold]
     pub fn let_go(&mut self) {
-        if !self.valid() || self.place == Place::Apart {
+        if !self.valid() || matches!(self.place, Place::Apart | Place::InPieces) {
             return;
         }
         if self.place < Place::Backward {
@@ -337,8 +350,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             if self.tombstones.is_empty() || !self.tree_is_covered() {
                 if self.tree.kind() == Kind::Put {
-                    self.tree.fetch_value()?;
-                    self.place = Place::Forward;
+                    self.place = self.show_value(Place::Forward)?;
                     return Ok(());
                 }
                 if self.tree.kind() != Kind::Delete {
@@ -357,6 +369,16 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(())
     }
 
+    /// Reads the value of the tree's entry, unless it stays in its pieces; returns the place then.
+    #[inline]
+    fn show_value(&mut self, place: Place) -> Result<Place> {
+        if self.leaves_pieces && self.tree.is_in_pieces() {
+            return Ok(Place::InPieces);
+        }
+        self.tree.fetch_value()?;
+        Ok(place)
+    }
+
     /// Places the iterator if the tree is on an operand or an expiring put. If it is not shown,
     /// goes past its key.
     #[cold]
@@ -364,8 +386,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         if self.tree.kind() == Kind::ExpiringPut {
             // Before a reference the time stands as it stands before the value.
             if !expired(split(Kind::ExpiringPut, self.tree.value()).0, self.time) {
-                self.tree.fetch_value()?;
-                return Ok(Place::Expiring);
+                return self.show_value(Place::Expiring);
             }
             self.skip_key()?;
             return Ok(Place::Outside);

@@ -16,6 +16,7 @@ use super::fetch::{Fetched, Reading};
 use super::index::{Index, SharedIndex};
 use super::meta::Numbering;
 use super::piece::{Direction, Piece, Source, limit_bytes};
+use super::reference::ValueRef;
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
@@ -455,6 +456,12 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         let kind = self.stored_kind();
         let owner = &self.run.segments[self.segment];
         Some(owner.value_later(kind, self.value(), self.holder.cache()))
+    }
+
+    fn is_in_pieces(&self) -> bool {
+        // What is no reference is reported when the value is read.
+        let reference = || ValueRef::decode(self.stored_kind(), self.value());
+        !self.fetched.is_there() && reference().is_ok_and(|found| found.is_in_pieces())
     }
 
     #[inline]

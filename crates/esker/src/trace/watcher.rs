@@ -109,6 +109,9 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn fetch_value(&mut self) -> Result<()> {
         self.note(C::fetch_value)
     }
+    fn is_in_pieces(&self) -> bool {
+        self.cursor.is_in_pieces()
+    }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.note(|cursor| cursor.seek(key, below))
     }

@@ -432,3 +432,58 @@ fn a_damaged_piece_is_refused_and_named_and_a_repair_saves_the_others() {
     }
     assert_eq!(db.verify().unwrap().problems.len(), 0);
 }
+
+#[test]
+fn an_iterator_that_leaves_pieces_shows_all_keys_and_all_other_values() {
+    let place = Place::new();
+    let db = open(&place);
+    let words =
+        db.keyspace_with("words", KeyspaceOptions::merging(Append::new("+").name())).unwrap();
+    let mut short_lived = KeyspaceOptions::default();
+    short_lived.ttl = Some(Duration::from_secs(1 << 30));
+    let short_lived = db.keyspace_with("short-lived", short_lived).unwrap();
+    let backwards = db.keyspace_ordered("backwards", Arc::new(Reverse)).unwrap();
+    for keyspace in [&words, &short_lived, &backwards] {
+        for number in 0..44 {
+            keyspace.insert_reader(key(number), value(number, 1).as_slice()).unwrap();
+        }
+        keyspace.remove(key(10)).unwrap();
+        keyspace.insert(key(21), "short again").unwrap();
+    }
+    // An operand needs the value below it.
+    words.merge(key(32), "more").unwrap();
+    let snapshot = db.snapshot().unwrap();
+    for keyspace in [&words, &short_lived, &backwards] {
+        let whole = snapshot.iter(keyspace).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+        assert_eq!(whole.len(), 43);
+        let mut iter = snapshot.iter(keyspace).unwrap().leaving_pieces();
+        let mut left = 0;
+        for round in 0..2 {
+            let from = whole.len() / 2 * round;
+            iter.seek(&whole[from].0).unwrap();
+            for (key, expected) in &whole[from..] {
+                let (found, value) = iter.next_entry().unwrap().unwrap();
+                assert_eq!(found, key);
+                let value = value.to_vec();
+                if iter.is_in_pieces() {
+                    left += 1;
+                    assert!(value.is_empty() && expected.len() > PIECE);
+                    let reader = snapshot.get_reader(keyspace, key).unwrap().unwrap();
+                    assert!(drain(reader, 999) == *expected);
+                } else {
+                    assert!(value == *expected);
+                }
+            }
+            assert_eq!(iter.next_entry().unwrap(), None);
+        }
+        assert!(left > 20, "{left}");
+        // The back has values whole.
+        let mut iter = snapshot.iter(keyspace).unwrap().leaving_pieces();
+        let mut reversed = Vec::new();
+        while let Some((key, value)) = iter.next_back_entry().unwrap() {
+            reversed.push((key.to_vec(), value.to_vec()));
+        }
+        reversed.reverse();
+        assert!(reversed == whole);
+    }
+}
