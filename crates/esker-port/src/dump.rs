@@ -7,8 +7,9 @@
 
 use crate::loader::MARK_KEYSPACE;
 use crate::stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, State, Totals, Writer};
+use crate::stream::{Part as Read, WHOLE_BYTES_MAX};
 use crate::{Error, Progress, Result, Step, Summary};
-use esker::{Db, Iter, Keyspace, Snapshot};
+use esker::{Db, Iter, Keyspace, Snapshot, ValueReader};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::ops::Bound;
@@ -19,6 +20,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// How many frames wait between reading and writing.
 pub(crate) const QUEUE: usize = 4;
+
+/// What passes from the thread that reads to the one that writes.
+enum Part {
+    Frame(Frame),
+    /// An entry whose value is written while it is read.
+    Entry(Vec<u8>, ValueReader),
+}
 
 /// How to dump, and what.
 ///
@@ -229,15 +237,16 @@ impl Resume {
         }
         let (mut keyspace, mut last_key) = (None, None);
         loop {
-            match reader.next_frame() {
-                Ok(Some(Frame::Keyspace(info))) => {
+            match next_of(&mut reader) {
+                Ok(Some(Read::Frame(Frame::Keyspace(info)))) => {
                     (keyspace, last_key) = (Some(info.name), None);
                 }
-                Ok(Some(Frame::Entries(entries))) => {
+                Ok(Some(Read::Frame(Frame::Entries(entries)))) => {
                     last_key = entries.iter().last().map(|(key, _)| key.to_vec());
                 }
+                Ok(Some(Read::Entry { key, .. })) => last_key = Some(key),
                 // It was finished and not renamed: its last frame is written again.
-                Ok(Some(Frame::End(_)) | None) => return Ok(None),
+                Ok(Some(Read::Frame(Frame::End(_))) | None) => return Ok(None),
                 // What stands behind the last whole frame was on its way when it was cut off.
                 Err(Error::CutOff { .. } | Error::Damaged { .. }) => break,
                 Err(error) => return Err(error),
@@ -247,6 +256,18 @@ impl Resume {
         let (state, done) = (reader.whole().clone(), reader.totals());
         Ok(Some(Self { state, done, keyspace, last_key }))
     }
+}
+
+/// The next part of an unfinished dump, which is whole: of a value that comes in pieces, all of them came.
+fn next_of(reader: &mut Reader<&File>) -> Result<Option<Read>> {
+    let (part, mut piece) = (reader.next_part()?, Vec::new());
+    if let Some(Read::Entry { .. }) = &part {
+        reader.piece(&mut piece)?;
+        while !piece.is_empty() {
+            reader.piece(&mut piece)?;
+        }
+    }
+    Ok(part)
 }
 
 /// A dump that is under way.
@@ -304,15 +325,19 @@ impl<'a> Job<'a> {
         resume: Option<Resume>,
         progress: &mut dyn Progress,
     ) -> Result<Summary> {
-        let (sender, frames) = sync_channel::<Frame>(QUEUE);
+        let (sender, parts) = sync_channel::<Part>(QUEUE);
         let resumed = resume.as_ref().map(|at| at.done.entries).unwrap_or_default();
         let (totals, stream_bytes) = std::thread::scope(|scope| {
             let writing = scope.spawn(move || {
-                for frame in frames {
-                    match frame {
-                        Frame::Keyspace(info) => writer.keyspace(&info)?,
-                        Frame::Entries(entries) => writer.entries(entries)?,
-                        Frame::End(_) => {
+                for part in parts {
+                    match part {
+                        Part::Frame(Frame::Keyspace(info)) => writer.keyspace(&info)?,
+                        Part::Frame(Frame::Entries(entries)) => writer.entries(entries)?,
+                        Part::Entry(key, mut value) => {
+                            let len = value.len();
+                            writer.entry_from(&key, (&mut value, len))?;
+                        }
+                        Part::Frame(Frame::End(_)) => {
                             let before = writer.offset();
                             return writer.end().map(|totals| (totals, before));
                         }
@@ -337,13 +362,14 @@ impl<'a> Job<'a> {
     fn read(
         &self,
         resume: Option<Resume>,
-        out: &SyncSender<Frame>,
+        out: &SyncSender<Part>,
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let mut done = resume.as_ref().map(|at| at.done).unwrap_or_default();
         let mut resume = resume;
         for keyspace in &self.keyspaces {
-            let mut iter = self.snapshot.range::<&[u8]>(keyspace, self.options.range())?;
+            let iter = self.snapshot.range::<&[u8]>(keyspace, self.options.range())?;
+            let mut iter = iter.leaving_pieces();
             match &resume {
                 Some(at) if keyspace.name() < at.keyspace.as_str() => continue,
                 Some(at) if keyspace.name() == at.keyspace => {
@@ -352,30 +378,34 @@ impl<'a> Job<'a> {
                 }
                 _ => {
                     let info = KeyspaceInfo::of(keyspace);
-                    if out.send(Frame::Keyspace(info)).is_err() {
+                    if out.send(Part::Frame(Frame::Keyspace(info))).is_err() {
                         return Ok(());
                     }
                 }
             }
-            loop {
+            let mut more = true;
+            while more {
                 let mut entries = Entries::with_frame_capacity();
-                while !entries.is_full() {
-                    let Some((key, value)) = iter.next_entry()? else { break };
-                    entries.push(key, value);
-                }
-                if entries.is_empty() {
-                    break;
-                }
+                let large = fill(&mut entries, &mut iter)?;
+                more = large.is_some() || entries.is_full();
                 (done.entries, done.bytes) =
                     (done.entries + entries.len(), done.bytes + entries.bytes());
-                if out.send(Frame::Entries(entries)).is_err() {
+                if !entries.is_empty() && out.send(Part::Frame(Frame::Entries(entries))).is_err() {
                     return Ok(());
+                }
+                if let Some(key) = large {
+                    let value = reader_of(&self.snapshot, keyspace, &key)?;
+                    done.entries += 1;
+                    done.bytes += key.len() as u64 + value.len();
+                    if out.send(Part::Entry(key, value)).is_err() {
+                        return Ok(());
+                    }
                 }
                 progress.step(self.step(done));
             }
         }
         // The writer knows the totals.
-        let _ = out.send(Frame::End(Totals::default()));
+        let _ = out.send(Part::Frame(Frame::End(Totals::default())));
         Ok(())
     }
 
@@ -385,6 +415,36 @@ impl<'a> Job<'a> {
         let fraction = fraction.map(|expected| (done.entries as f64 / expected as f64).min(0.99));
         Step { entries: done.entries, bytes: done.bytes, fraction }
     }
+}
+
+/// Fills a frame with entries. Ends before it is full at an entry whose value passes in pieces, and returns its key.
+pub(crate) fn fill(entries: &mut Entries, iter: &mut Iter) -> Result<Option<Vec<u8>>> {
+    while !entries.is_full() {
+        let Some((key, value)) = iter.next_entry()? else { break };
+        if value.len() > WHOLE_BYTES_MAX {
+            return Ok(Some(key.to_vec()));
+        }
+        if value.is_empty() {
+            let key = key.to_vec();
+            if iter.is_in_pieces() {
+                return Ok(Some(key));
+            }
+            entries.push(&key, &[]);
+            continue;
+        }
+        entries.push(key, value);
+    }
+    Ok(None)
+}
+
+/// A reader of a value that an iterator over the snapshot has met.
+pub(crate) fn reader_of(
+    snapshot: &Snapshot,
+    keyspace: &Keyspace,
+    key: &[u8],
+) -> Result<ValueReader> {
+    let value = snapshot.get_reader(keyspace, key)?;
+    value.ok_or_else(|| Error::of_value(std::io::ErrorKind::NotFound.into()))
 }
 
 /// Places an iterator after the last key that a dump holds.

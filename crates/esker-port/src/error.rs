@@ -202,6 +202,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of reading a value from the database.
+    pub(crate) fn of_value(error: io::Error) -> Self {
+        let engine = error.get_ref().and_then(|inner| inner.downcast_ref::<esker::Error>());
+        match engine {
+            Some(engine) => Self::Engine(engine.clone()),
+            None => Self::io("read", "a value of the database", error),
+        }
+    }
+
     pub(crate) fn io(operation: &'static str, what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { operation, what: what.into(), source }
     }

@@ -5,6 +5,7 @@
 
 use crate::dump::QUEUE;
 use crate::loader::Loader;
+use crate::parts::{Message, Part, Value};
 use crate::sink::Sink;
 use crate::source::{ImportOptions, Source};
 use crate::stream::Frame;
@@ -13,7 +14,7 @@ use esker::Db;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -98,7 +99,7 @@ impl Import {
         let Self { engine, path, options, source } = self;
         let id = source_id(engine, &path);
         let mut loader = Loader::new(db, &options.comparators, id, false)?;
-        let (out, frames) = sync_channel(QUEUE);
+        let (out, parts) = sync_channel(QUEUE);
         let read = Arc::new(AtomicU64::new(0));
         let total = source.total_bytes();
         let sink = Sink::new(engine, &path, out, read.clone());
@@ -109,7 +110,7 @@ impl Import {
                 source.read(options, &mut sink)?;
                 sink.finish()
             });
-            let stored = store(&mut loader, frames, &read, total, progress);
+            let stored = store(&mut loader, parts, &read, total, progress);
             let given = match reading.join() {
                 Ok(given) => given,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -131,28 +132,36 @@ impl Import {
     }
 }
 
-/// Stores frames until there are no more.
+/// Stores what is handed over until there is no more.
 fn store(
     loader: &mut Loader<'_>,
-    frames: std::sync::mpsc::Receiver<Frame>,
+    parts: Receiver<Message>,
     read: &AtomicU64,
     total: Option<u64>,
     progress: &mut dyn Progress,
 ) -> Result<()> {
     let mut done = Step::default();
-    for frame in &frames {
-        match frame {
-            Frame::Keyspace(info) => loader.keyspace(&info)?,
-            Frame::Entries(entries) => {
-                loader.entries(&entries)?;
-                done.entries += entries.len();
-                done.bytes += entries.bytes();
-                let read = read.load(Ordering::Relaxed) as f64;
-                done.fraction = total.map(|total| (read / total.max(1) as f64).min(0.99));
-                progress.step(done);
+    for part in &parts {
+        let (entries, bytes) = match part?.0 {
+            Part::Frame(Frame::Keyspace(info)) => {
+                loader.keyspace(&info)?;
+                continue;
             }
-            Frame::End(_) => {}
-        }
+            Part::Frame(Frame::Entries(entries)) => {
+                loader.entries(&entries)?;
+                (entries.len(), entries.bytes())
+            }
+            Part::Entry { key, len } => {
+                loader.entry_from(&key, len, &mut Value::new(&parts, None))?;
+                (1, key.len() as u64 + len)
+            }
+            Part::Frame(Frame::End(_)) | Part::Piece(_) | Part::Proved => continue,
+        };
+        done.entries += entries;
+        done.bytes += bytes;
+        let read = read.load(Ordering::Relaxed) as f64;
+        done.fraction = total.map(|total| (read / total.max(1) as f64).min(0.99));
+        progress.step(done);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! so a program can use them with its custom comparators, and the `esker` program only calls them.
 //!
 //! Memory is bounded: frames of about 256 KiB pass through a short queue between the thread that
-//! reads and the thread that writes; a larger entry gets its own frame.
+//! reads and the thread that writes. A value above a megabyte gets its own frame, and passes in pieces.
 
 mod dump;
 mod error;
@@ -19,6 +19,7 @@ mod lmdb;
 mod load;
 mod loader;
 mod lock;
+mod parts;
 mod progress;
 #[cfg(feature = "import-redb")]
 mod redb;

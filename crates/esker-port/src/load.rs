@@ -6,14 +6,16 @@
 
 use crate::dump::QUEUE;
 use crate::loader::Loader;
-use crate::stream::{Content, Frame, Reader, Totals};
+use crate::parts::{Message, Part, Value};
+use crate::stream::Part as Streamed;
+use crate::stream::{Content, Frame, Reader, Totals, entry_head};
 use crate::{Error, Progress, Result, Step, Summary};
 use esker::internals::base::codec;
 use esker::{Comparator, Db};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -110,6 +112,22 @@ impl<'a> Selection<'a> {
         Ok(())
     }
 
+    /// Stores an entry whose value comes in pieces, or not.
+    fn store_from(
+        &mut self,
+        loader: &mut Loader<'_>,
+        (key, len): (&[u8], u64),
+        parts: &Receiver<Message>,
+    ) -> Result<()> {
+        if !self.taken {
+            return Value::new(parts, None).finish();
+        }
+        self.content.piece(&entry_head(key, len));
+        self.content.entry(key.len() as u64 + len);
+        let mut value = Value::new(parts, Some(&mut self.content));
+        loader.entry_from(key, len, &mut value)
+    }
+
     /// What was chosen in all, from a stream with these totals.
     fn totals(&self, what: &str, all: Totals) -> Result<Totals> {
         if let Some(missing) = self.missing.first() {
@@ -159,27 +177,39 @@ pub fn load(
     let source = options.source_id(reader.header().dump);
     let mut loader = Loader::new(db, &options.comparators, source, options.existing)?;
     let mut selection = Selection::new(options);
-    let (sender, frames) = sync_channel::<Result<(Frame, u64)>>(QUEUE);
+    let (sender, parts) = sync_channel::<Message>(QUEUE);
     let mut end = None;
     let stored = std::thread::scope(|scope| {
         scope.spawn(move || read(reader, &sender));
         // By value, so that the other thread ends when this one fails.
-        let frames = frames;
+        let parts = parts;
         let mut done = Step::default();
-        for frame in &frames {
-            let (frame, offset) = frame?;
-            selection.store(&mut loader, &frame)?;
-            match frame {
-                Frame::Keyspace(_) => {}
-                Frame::Entries(entries) => {
-                    done.entries += entries.len();
-                    done.bytes += entries.bytes();
-                    let part = |all: u64| (offset as f64 / all.max(1) as f64).min(1.0);
-                    done.fraction = options.stream_bytes.map(part);
-                    progress.step(done);
+        for part in &parts {
+            let (part, offset) = part?;
+            let (entries, bytes) = match part {
+                Part::Frame(frame) => {
+                    selection.store(&mut loader, &frame)?;
+                    match frame {
+                        Frame::Entries(entries) => (entries.len(), entries.bytes()),
+                        Frame::End(totals) => {
+                            end = Some((totals, offset));
+                            continue;
+                        }
+                        Frame::Keyspace(_) => continue,
+                    }
                 }
-                Frame::End(totals) => end = Some((totals, offset)),
-            }
+                Part::Entry { key, len } => {
+                    selection.store_from(&mut loader, (&key, len), &parts)?;
+                    (1, key.len() as u64 + len)
+                }
+                // They were taken with their entry.
+                Part::Piece(_) | Part::Proved => continue,
+            };
+            done.entries += entries;
+            done.bytes += bytes;
+            let part = |all: u64| (offset as f64 / all.max(1) as f64).min(1.0);
+            done.fraction = options.stream_bytes.map(part);
+            progress.step(done);
         }
         Ok(())
     });
@@ -208,17 +238,46 @@ pub fn load(
     Ok(Summary::of(&totals, resumed, stream_bytes, started))
 }
 
-/// Hands frames over, each with where it ends in the stream, until there are no more.
-fn read(mut reader: Reader<impl Read>, out: &SyncSender<Result<(Frame, u64)>>) {
+/// Hands over what is read, each part with where it ends in the stream, until there is no more.
+fn read(mut reader: Reader<impl Read>, out: &SyncSender<Message>) {
     loop {
-        let frame = match reader.next_frame() {
+        let part = match reader.next_part() {
             Ok(None) => return,
-            Ok(Some(frame)) => Ok((frame, reader.offset())),
-            Err(error) => Err(error),
+            Ok(Some(Streamed::Frame(frame))) => Part::Frame(frame),
+            Ok(Some(Streamed::Entry { key, len })) => {
+                let entry = Part::Entry { key, len };
+                match send_value(&mut reader, entry, out) {
+                    true => continue,
+                    false => return,
+                }
+            }
+            Err(error) => {
+                let _ = out.send(Err(error));
+                return;
+            }
         };
-        let failed = frame.is_err();
-        if out.send(frame).is_err() || failed {
+        if out.send(Ok((part, reader.offset()))).is_err() {
             return;
         }
+    }
+}
+
+/// Hands over an entry and its value; returns whether reading goes on.
+fn send_value(reader: &mut Reader<impl Read>, entry: Part, out: &SyncSender<Message>) -> bool {
+    let mut part = Ok(entry);
+    loop {
+        let ended = !matches!(part, Ok(Part::Entry { .. } | Part::Piece(_)));
+        let failed = part.is_err();
+        if out.send(part.map(|part| (part, reader.offset()))).is_err() || failed {
+            return false;
+        }
+        if ended {
+            return true;
+        }
+        let mut piece = Vec::new();
+        part = reader.piece(&mut piece).map(|()| match piece.is_empty() {
+            true => Part::Proved,
+            false => Part::Piece(piece),
+        });
     }
 }

@@ -6,6 +6,8 @@
 //!    are stored. It is ingested with them, so after a crash all entries that it counts exist. The
 //!    keyspace is dropped at the end: if it exists, a load was not finished.
 
+use crate::dump::{fill, reader_of};
+use crate::parts::Value;
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
 use crate::{Error, Result};
 use esker::{Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
@@ -119,15 +121,59 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Adds an entry to the piece that is ingested.
-    fn ingest(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+    /// Stores an entry of the last keyspace whose value of `len` bytes comes in pieces. The ingestion goes on without
+    /// it if not all of it came and was proved.
+    pub fn entry_from(&mut self, key: &[u8], len: u64, value: &mut Value<'_>) -> Result<()> {
+        let keyspace = self.keyspace.clone().filter(|_| self.entries >= self.resumed);
+        if let Some(keyspace) = keyspace {
+            self.ingest_from(&keyspace, key, value)?;
+            self.piece_bytes += key.len() as u64 + len + ENTRY_OVERHEAD;
+        }
+        if let Err(error) = value.finish() {
+            // Whoever stored it did not read it to its end.
+            self.ingestion = None;
+            return Err(error);
+        }
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn ingest_from(
+        &mut self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        value: &mut Value<'_>,
+    ) -> Result<()> {
+        let mut piece = self.piece()?;
+        let mut added = piece.insert_reader(keyspace, key, &mut *value);
+        self.ingestion = Some(piece);
+        if let Err(esker::Error::OutOfOrder { .. }) = added {
+            // Nothing of the value was read.
+            self.write()?;
+            let piece = self.ingestion.insert(self.db.ingest()?);
+            added = piece.insert_reader(keyspace, key, &mut *value);
+        }
+        match added {
+            Ok(_) => Ok(()),
+            // Why the value did not come says more.
+            Err(error) => Err(value.take_failure().unwrap_or(Error::Engine(error))),
+        }
+    }
+
+    /// The ingestion that the next entry goes to.
+    fn piece(&mut self) -> Result<Ingestion> {
         if self.piece_bytes >= PIECE_BYTES {
             self.write()?;
         }
-        let mut piece = match self.ingestion.take() {
-            Some(piece) => piece,
-            None => self.db.ingest()?,
-        };
+        match self.ingestion.take() {
+            Some(piece) => Ok(piece),
+            None => Ok(self.db.ingest()?),
+        }
+    }
+
+    /// Adds an entry to the piece that is ingested.
+    fn ingest(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut piece = self.piece()?;
         let added = piece.insert(keyspace, key, value);
         self.ingestion = Some(piece);
         if let Err(esker::Error::OutOfOrder { .. }) = added {
@@ -168,18 +214,22 @@ impl<'a> Loader<'a> {
     /// Reads what is stored in the keyspaces of the stream and compares it with what was read.
     pub fn read_back(&self, read: &Totals) -> Result<()> {
         let mut content = Content::default();
+        let snapshot = self.db.snapshot()?;
+        let mut entries = Entries::with_frame_capacity();
         for keyspace in &self.stored {
             content.keyspace(&KeyspaceInfo::of(keyspace));
-            let mut iter = keyspace.iter()?;
-            let mut entries = Entries::with_frame_capacity();
-            while let Some((key, value)) = iter.next_entry()? {
-                entries.push(key, value);
-                if entries.is_full() {
-                    content.entries(&entries);
-                    entries.clear();
+            let mut iter = snapshot.iter(keyspace)?.leaving_pieces();
+            let mut more = true;
+            while more {
+                entries.clear();
+                let large = fill(&mut entries, &mut iter)?;
+                more = large.is_some() || entries.is_full();
+                content.entries(&entries);
+                if let Some(key) = large {
+                    let mut value = reader_of(&snapshot, keyspace, &key)?;
+                    content.entry_from(&key, &mut value)?;
                 }
             }
-            content.entries(&entries);
         }
         let stored = content.totals();
         if stored == *read {

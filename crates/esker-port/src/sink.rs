@@ -7,7 +7,10 @@
 //!    checked by [`Sink::ordered`].
 
 use crate::loader::MARK_KEYSPACE;
-use crate::stream::{Content, Entries, Frame, KeyspaceInfo, Totals};
+use crate::parts::{Message, Part};
+use crate::stream::{
+    Content, Entries, FRAME_BYTES, Frame, KeyspaceInfo, Totals, WHOLE_BYTES_MAX, entry_head,
+};
 use crate::{Engine, Error, Result};
 use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use std::collections::BTreeSet;
@@ -20,7 +23,7 @@ use std::sync::mpsc::SyncSender;
 pub(crate) struct Sink {
     path: PathBuf,
     engine: Engine,
-    out: SyncSender<Frame>,
+    out: SyncSender<Message>,
     entries: Entries,
     content: Content,
     names: BTreeSet<String>,
@@ -30,7 +33,12 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub fn new(engine: Engine, path: &Path, out: SyncSender<Frame>, read: Arc<AtomicU64>) -> Self {
+    pub fn new(
+        engine: Engine,
+        path: &Path,
+        out: SyncSender<Message>,
+        read: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             path: path.to_owned(),
             engine,
@@ -61,7 +69,7 @@ impl Sink {
         self.last = None;
         self.hand_over()?;
         self.content.keyspace(&info);
-        self.send(Frame::Keyspace(info))
+        self.send(Part::Frame(Frame::Keyspace(info)))
     }
 
     /// The next entry of the keyspace, in its order.
@@ -69,6 +77,9 @@ impl Sink {
     pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
             return Err(self.too_large(key.len(), value.len()));
+        }
+        if value.len() > WHOLE_BYTES_MAX {
+            return self.large(key, value);
         }
         self.entries.push(key, value);
         if self.entries.is_full() { self.hand_over() } else { Ok(()) }
@@ -129,13 +140,28 @@ impl Sink {
         }
         self.content.entries(&self.entries);
         let entries = std::mem::replace(&mut self.entries, Entries::with_frame_capacity());
-        self.send(Frame::Entries(entries))
+        self.send(Part::Frame(Frame::Entries(entries)))
     }
 
-    fn send(&self, frame: Frame) -> Result<()> {
+    /// Hands a large value over in pieces, so that only the other store's library has all of it.
+    fn large(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.hand_over()?;
+        let len = value.len() as u64;
+        self.content.piece(&entry_head(key, len));
+        self.content.piece(value);
+        self.content.entry(key.len() as u64 + len);
+        self.send(Part::Entry { key: key.to_vec(), len })?;
+        for piece in value.chunks(FRAME_BYTES) {
+            self.send(Part::Piece(piece.to_vec()))?;
+        }
+        self.send(Part::Proved)
+    }
+
+    fn send(&self, part: Part) -> Result<()> {
         // The storing thread failed, and reports its error.
-        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        self.out.send(frame).map_err(|error| Error::io("hand over", "entries", gone(error)))
+        let gone = std::io::ErrorKind::BrokenPipe;
+        let sent = self.out.send(Ok((part, 0)));
+        sent.map_err(|_| Error::io("hand over", "entries", gone.into()))
     }
 
     /// All is read: what it was.

@@ -1,9 +1,11 @@
 //! What a frame holds. The bodies described here are the bytes of binary frames; checksums of
 //! content are taken over them too.
 
-use esker::Keyspace;
+use crate::{Error, Result};
 use esker::internals::base::codec::{self, DecodeError};
 use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use esker::{Keyspace, ValueReader};
+use std::io::BufRead;
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -262,6 +264,25 @@ impl Entries {
     }
 }
 
+/// How an entry begins in a body: everything before its value.
+pub(crate) fn entry_head(key: &[u8], value: u64) -> Vec<u8> {
+    let mut head = Vec::with_capacity(key.len() + 16);
+    codec::put_varint(&mut head, key.len() as u64);
+    codec::put_varint(&mut head, value);
+    head.extend_from_slice(key);
+    head
+}
+
+/// The lengths with which the first entry of a body begins, if it is all of a body of `body` bytes: the bytes of
+/// the lengths, of the key and of the value.
+pub(crate) fn single_entry(start: &[u8], body: u64) -> Option<(usize, usize, u64)> {
+    let mut reader = codec::Reader::new(start);
+    let key = reader.varint_max(KEY_BYTES_MAX as u64).ok()? as usize;
+    let value = reader.varint_max(VALUE_BYTES_MAX).ok()?;
+    let lengths = reader.position();
+    (lengths as u64 + key as u64 + value == body).then_some((lengths, key, value))
+}
+
 #[inline]
 fn entry<'a>(reader: &mut codec::Reader<'a>) -> Result<(&'a [u8], &'a [u8]), DecodeError> {
     let key = reader.varint_max(KEY_BYTES_MAX as u64)? as usize;
@@ -330,6 +351,34 @@ impl Content {
         self.hasher.update(&entries.body);
         self.totals.entries += entries.count;
         self.totals.bytes += entries.lengths;
+    }
+
+    /// The next bytes of the body of an entry that comes in pieces.
+    pub fn piece(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+    }
+
+    /// An entry whose value is read piece by piece.
+    pub fn entry_from(&mut self, key: &[u8], value: &mut ValueReader) -> Result<()> {
+        let len = value.len();
+        self.piece(&entry_head(key, len));
+        loop {
+            let piece = value.fill_buf().map_err(Error::of_value)?;
+            if piece.is_empty() {
+                break;
+            }
+            let bytes = piece.len();
+            self.hasher.update(piece);
+            value.consume(bytes);
+        }
+        self.entry(key.len() as u64 + len);
+        Ok(())
+    }
+
+    /// Counts the entry whose pieces came: bytes of its key and value.
+    pub fn entry(&mut self, lengths: u64) {
+        self.totals.entries += 1;
+        self.totals.bytes += lengths;
     }
 
     pub fn totals(&self) -> Totals {

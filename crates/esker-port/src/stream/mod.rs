@@ -4,6 +4,7 @@
 //!    one thing only: keyspaces, groups of entries, the end.
 //! 2. Every checksum in a stream covers all bytes before it. What was changed, lost, doubled or
 //!    moved is noticed at the next checksum, and no frame is handed out before its own fits.
+//!    A larger value comes in pieces: its end is handed out when the checksum fits, and not before.
 //! 3. A stream is whole only with its end frame, whose totals agree with what was read, and
 //!    nothing behind it.
 //!
@@ -11,6 +12,7 @@
 
 mod binary;
 mod frame;
+mod packing;
 mod reader;
 mod text;
 mod writer;
@@ -19,7 +21,8 @@ pub use frame::{Entries, Frame, KeyspaceInfo, Totals};
 pub use reader::Reader;
 pub use writer::Writer;
 
-pub(crate) use frame::Content;
+pub(crate) use frame::{Content, entry_head};
+pub(crate) use reader::Part;
 pub(crate) use writer::State;
 
 #[cfg(test)]
@@ -31,6 +34,8 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const BODY_BYTES_MAX: usize = (1 << 30) + (1 << 17);
 /// Frames are closed when they reach this size.
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
+/// A larger value has a frame of its own, and is written and read in pieces of [`FRAME_BYTES`].
+pub(crate) const WHOLE_BYTES_MAX: usize = 1 << 20;
 
 /// How a stream is written.
 ///

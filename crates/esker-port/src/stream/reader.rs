@@ -4,9 +4,10 @@ use super::binary::{
     CODEC_NONE, CODEC_ZSTD, HEAD_BYTES, HEADER_BYTES, Head, KIND_END, KIND_ENTRIES, KIND_KEYSPACE,
     MAGIC, decode_header,
 };
-use super::frame::{Entries, Frame, KeyspaceInfo, Totals};
+use super::frame::{Entries, Frame, KeyspaceInfo, Totals, single_entry};
+use super::packing::{Body, Failure};
 use super::writer::State;
-use super::{BODY_BYTES_MAX, Header, VERSION, text};
+use super::{BODY_BYTES_MAX, FRAME_BYTES, Header, VERSION, WHOLE_BYTES_MAX, text};
 use crate::{Error, Result};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
@@ -34,7 +35,30 @@ pub struct Reader<R> {
     whole: State,
     in_keyspace: bool,
     ended: bool,
+    /// The value that is read in pieces.
+    open: Option<Open>,
 }
+
+/// What comes next in a stream.
+pub(crate) enum Part {
+    /// A whole frame.
+    Frame(Frame),
+    /// An entry that is all of its frame, and whose value of `len` bytes follows in pieces.
+    Entry { key: Vec<u8>, len: u64 },
+}
+
+/// A frame whose body is being read.
+struct Open {
+    at: u64,
+    body: Body,
+    /// Bytes that were read before the others.
+    held: Vec<u8>,
+    /// Bytes of key and value.
+    lengths: u64,
+}
+
+/// Bytes in which the lengths of an entry have room.
+const LENGTHS_BYTES: usize = 16;
 
 impl<R: Read> Reader<R> {
     /// Reads the header. `what` names the stream in errors.
@@ -59,6 +83,7 @@ impl<R: Read> Reader<R> {
             whole: State::default(),
             in_keyspace: false,
             ended: false,
+            open: None,
         };
         let mut start = [0; MAGIC.len()];
         reader.fill(&mut start).map_err(|error| match error {
@@ -117,19 +142,77 @@ impl<R: Read> Reader<R> {
     /// # Ok::<(), esker_port::Error>(())
     /// ```
     pub fn next_frame(&mut self) -> Result<Option<Frame>> {
+        let (key, len) = match self.next_part()? {
+            None => return Ok(None),
+            Some(Part::Frame(frame)) => return Ok(Some(frame)),
+            Some(Part::Entry { key, len }) => (key, len),
+        };
+        let (mut value, mut piece) = (Vec::new(), Vec::new());
+        loop {
+            self.piece(&mut piece)?;
+            if piece.is_empty() {
+                break;
+            }
+            value.extend_from_slice(&piece);
+        }
+        debug_assert_eq!(value.len() as u64, len);
+        let mut entries = Entries::default();
+        entries.push(&key, &value);
+        Ok(Some(Frame::Entries(entries)))
+    }
+
+    /// The next frame, or the beginning of one whose value comes in pieces: then [`Self::piece`] has to be called
+    /// until it returns nothing.
+    pub(crate) fn next_part(&mut self) -> Result<Option<Part>> {
         if self.ended {
             return Ok(None);
         }
         let at = self.state.offset;
-        let frame = if self.text { self.text_frame(at)? } else { self.binary_frame(at)? };
-        match &frame {
+        let part = match self.text {
+            true => Part::Frame(self.text_frame(at)?),
+            false => self.binary_part(at)?,
+        };
+        match &part {
+            Part::Frame(frame) => self.check_frame(at, frame)?,
+            Part::Entry { .. } if !self.in_keyspace => return Err(self.outside(at)),
+            Part::Entry { .. } => {}
+        }
+        Ok(Some(part))
+    }
+
+    /// Replaces `out` by the next bytes of the value, which are not proved yet. At the end of the value there are
+    /// none, and all of it is proved: the checksum of its frame fits.
+    pub(crate) fn piece(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        out.append(&mut open.held);
+        let more = FRAME_BYTES.saturating_sub(out.len());
+        let before = out.len();
+        self.unpack(&mut open, (out, more))?;
+        self.state.content.piece(&out[before..]);
+        if !out.is_empty() {
+            self.open = Some(open);
+            return Ok(());
+        }
+        self.end_body(&mut open)?;
+        self.checksum(open.at)?;
+        self.state.content.entry(open.lengths);
+        self.whole = self.state.clone();
+        Ok(())
+    }
+
+    fn outside(&self, at: u64) -> Error {
+        self.damaged(at, "entries stand before the first keyspace")
+    }
+
+    /// Checks a frame against those before it.
+    fn check_frame(&mut self, at: u64, frame: &Frame) -> Result<()> {
+        match frame {
             Frame::Keyspace(info) => {
                 self.in_keyspace = true;
                 self.state.content.keyspace(info);
             }
-            Frame::Entries(_) if !self.in_keyspace => {
-                return Err(self.damaged(at, "entries stand before the first keyspace"));
-            }
+            Frame::Entries(_) if !self.in_keyspace => return Err(self.outside(at)),
             Frame::Entries(entries) => self.state.content.entries(entries),
             Frame::End(totals) => {
                 if *totals != self.state.content.totals() {
@@ -144,7 +227,7 @@ impl<R: Read> Reader<R> {
             }
         }
         self.whole = self.state.clone();
-        Ok(Some(frame))
+        Ok(())
     }
 
     fn binary_header(&mut self) -> Result<()> {
@@ -166,7 +249,7 @@ impl<R: Read> Reader<R> {
         Err(Error::UnknownVersion { what: self.what.clone(), found })
     }
 
-    fn binary_frame(&mut self, at: u64) -> Result<Frame> {
+    fn binary_part(&mut self, at: u64) -> Result<Part> {
         let mut head = [0; HEAD_BYTES];
         self.fill(&mut head)?;
         let expected = self.state.hasher.digest() as u32;
@@ -177,6 +260,13 @@ impl<R: Read> Reader<R> {
         }
         let wrong = |reader: &Self, what: &dyn ToString| reader.damaged(at, &what.to_string());
         let head = Head::decode(&head).map_err(|error| wrong(self, &error))?;
+        let compressed = head.codec == CODEC_ZSTD;
+        let known = compressed || head.codec == CODEC_NONE && head.stored == head.raw;
+        if head.kind == KIND_ENTRIES && head.raw as usize > WHOLE_BYTES_MAX && known {
+            let body = Body::new(head.stored, head.raw, compressed);
+            let body = body.map_err(|error| Error::io("decompress", &self.what, error))?;
+            return self.large(Open { at, body, held: Vec::new(), lengths: 0 });
+        }
         let stored = self.body(head.stored as usize)?;
         self.checksum(at)?;
         let body = match head.codec {
@@ -193,7 +283,58 @@ impl<R: Read> Reader<R> {
             KIND_END => Totals::decode(&body).map(Frame::End),
             _ => return Err(wrong(self, &"a frame is of a kind that is not known")),
         };
-        frame.map_err(|error| wrong(self, &error))
+        frame.map(Part::Frame).map_err(|error| wrong(self, &error))
+    }
+
+    /// Begins to read a large frame of entries. One with several entries is read as a whole: such frames are of
+    /// earlier writers.
+    fn large(&mut self, mut open: Open) -> Result<Part> {
+        let (all, mut start) = (open.body.left(), Vec::new());
+        self.unpack(&mut open, (&mut start, LENGTHS_BYTES))?;
+        if let Some((lengths, key, len)) = single_entry(&start, all) {
+            let missing = (lengths + key).saturating_sub(start.len());
+            self.unpack(&mut open, (&mut start, missing))?;
+            self.state.content.piece(&start);
+            open.held = start.split_off(lengths + key);
+            open.lengths = key as u64 + len;
+            self.open = Some(open);
+            return Ok(Part::Entry { key: start.split_off(lengths), len });
+        }
+        self.unpack(&mut open, (&mut start, all as usize))?;
+        self.end_body(&mut open)?;
+        self.checksum(open.at)?;
+        let entries = Entries::decode(start);
+        let entries = entries.map_err(|error| self.damaged(open.at, &error.to_string()))?;
+        Ok(Part::Frame(Frame::Entries(entries)))
+    }
+
+    /// Appends at most so many of the next bytes of a body to `out`.
+    fn unpack(&mut self, open: &mut Open, out: (&mut Vec<u8>, usize)) -> Result<()> {
+        let State { offset, hasher, .. } = &mut self.state;
+        let mut seen = |bytes: &[u8]| {
+            hasher.update(bytes);
+            *offset += bytes.len() as u64;
+        };
+        let read = open.body.read(&mut self.input, &mut seen, out);
+        read.map_err(|failure| self.failed(open.at, failure))
+    }
+
+    fn end_body(&mut self, open: &mut Open) -> Result<()> {
+        let State { offset, hasher, .. } = &mut self.state;
+        let mut seen = |bytes: &[u8]| {
+            hasher.update(bytes);
+            *offset += bytes.len() as u64;
+        };
+        let ended = open.body.end(&mut self.input, &mut seen);
+        ended.map_err(|failure| self.failed(open.at, failure))
+    }
+
+    fn failed(&self, at: u64, failure: Failure) -> Error {
+        match failure {
+            Failure::CutOff => self.cut_off(),
+            Failure::Damaged => self.damaged(at, "a frame cannot be decompressed"),
+            Failure::Io(error) => Error::io("read", &self.what, error),
+        }
     }
 
     /// Reads `len` bytes. Memory grows with what is there, not with what a length says.

@@ -156,3 +156,108 @@ fn other_files_and_newer_versions_are_told_apart() {
     let text = b"esker-dump 2\n";
     assert!(matches!(read(text).1, Err(Error::UnknownVersion { found: 2, .. })));
 }
+
+/// A value that is larger than what is read whole, and compresses a little.
+fn large_value(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 59) as u8 + b'a').collect()
+}
+
+/// A stream with one large entry between small ones, whose value was given in pieces or as a whole.
+fn stream_with(value: &[u8], form: Form, pieces: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, "memory", form, &header()).unwrap();
+    writer.keyspace(&KeyspaceInfo::named("default", None)).unwrap();
+    let one = |key: &[u8], value: &[u8]| {
+        let mut entries = Entries::default();
+        entries.push(key, value);
+        entries
+    };
+    writer.entries(one(b"a", b"1")).unwrap();
+    if pieces {
+        let mut source = std::io::BufReader::with_capacity(100_003, std::io::Cursor::new(value));
+        writer.entry_from(b"large", (&mut source, value.len() as u64)).unwrap();
+    } else {
+        writer.entries(one(b"large", value)).unwrap();
+    }
+    writer.entries(one(b"z", b"2")).unwrap();
+    assert_eq!(writer.end().unwrap().entries, 3);
+    bytes
+}
+
+#[test]
+fn a_value_in_pieces_makes_the_frame_that_a_whole_one_makes() {
+    let mut odd = large_value(3 << 20);
+    odd[2 << 20] = 0;
+    for value in [large_value(3 << 20), odd] {
+        for form in FORMS {
+            let (whole, pieces) =
+                [false, true].map(|pieces| stream_with(&value, form, pieces)).into();
+            if form != Form::Compressed {
+                assert!(whole == pieces, "{form:?}");
+            }
+            for bytes in [whole, pieces] {
+                let (frames, result) = read(&bytes);
+                result.unwrap();
+                let found: Vec<_> = frames
+                    .iter()
+                    .filter_map(|frame| match frame {
+                        Frame::Entries(entries) => entries.iter().next(),
+                        _ => None,
+                    })
+                    .collect();
+                assert!(found == [(&b"a"[..], &b"1"[..]), (b"large", &value), (b"z", b"2")]);
+            }
+        }
+    }
+    // Readers of earlier builds decompress a frame at once.
+    let value = large_value(3 << 20);
+    let bytes = stream_with(&value, Form::Compressed, true);
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let at = bytes.windows(4).position(|window| window == magic).unwrap();
+    let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let (raw, stored) = (field(at - 12), field(at - 8));
+    assert!(stored < raw);
+    let body = zstd::bulk::decompress(&bytes[at..at + stored], raw).unwrap();
+    assert!(body.ends_with(&value) && body.len() == raw);
+}
+
+#[test]
+fn a_value_is_not_proved_before_its_end() {
+    let value = large_value(3 << 20);
+    for form in [Form::Binary, Form::Compressed] {
+        let whole = stream_with(&value, form, true);
+        // Two places in the value, one in the checksum behind it, and a cut.
+        let at = whole.len() / 3;
+        for (at, cut) in [(at, false), (2 * at, false), (whole.len() - 70, false), (at, true)] {
+            let mut bytes = whole.clone();
+            if cut {
+                bytes.truncate(at)
+            } else {
+                bytes[at] ^= 4
+            }
+            let mut reader = Reader::new(bytes.as_slice(), "memory").unwrap();
+            let (mut piece, mut came) = (Vec::new(), 0);
+            let error = loop {
+                match reader.next_part() {
+                    Ok(Some(Part::Entry { key, len })) => {
+                        assert_eq!((key.as_slice(), len), (&b"large"[..], value.len() as u64));
+                        let ended = loop {
+                            match reader.piece(&mut piece) {
+                                Ok(()) if piece.is_empty() => break Ok(()),
+                                Ok(()) => came += piece.len(),
+                                Err(error) => break Err(error),
+                            }
+                            assert!(piece.len() <= FRAME_BYTES);
+                        };
+                        break ended.expect_err("damage went unnoticed");
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("damage went unnoticed"),
+                    Err(error) => break error,
+                }
+            };
+            let typed = matches!(error, Error::Damaged { .. } | Error::CutOff { .. });
+            assert!(typed && came <= value.len(), "{form:?} {at}: {error}");
+        }
+    }
+}

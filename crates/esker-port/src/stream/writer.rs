@@ -3,14 +3,12 @@
 use super::binary::{
     CODEC_NONE, CODEC_ZSTD, Head, KIND_END, KIND_ENTRIES, KIND_KEYSPACE, encode_header,
 };
-use super::frame::{Content, Entries, Frame, KeyspaceInfo, Totals};
+use super::frame::{Content, Entries, Frame, KeyspaceInfo, Totals, entry_head};
+use super::packing::{Counted, ZSTD_LEVEL, encoder};
 use super::{Form, Header, text};
-use crate::{Error, Result};
-use std::io::Write;
+use crate::{Error, Result, token};
+use std::io::{self, BufRead, ErrorKind, Seek, Write};
 use xxhash_rust::xxh3::Xxh3;
-
-/// The level of compression: fast, and near to what higher levels reach on small entries.
-const ZSTD_LEVEL: i32 = 3;
 
 /// Where a stream stands between two frames: enough to go on with it.
 #[derive(Clone, Default)]
@@ -125,6 +123,22 @@ impl<W: Write> Writer<W> {
         self.binary(KIND_ENTRIES, entries.body())
     }
 
+    /// Writes an entry of the last keyspace in a frame of its own. Its value of `len` bytes is read from its start,
+    /// piece by piece, and twice if its form has to be known first.
+    pub(crate) fn entry_from(
+        &mut self,
+        key: &[u8],
+        (value, len): (&mut (impl BufRead + Seek), u64),
+    ) -> Result<()> {
+        let head = entry_head(key, len);
+        self.state.content.piece(&head);
+        self.state.content.entry(key.len() as u64 + len);
+        match self.form {
+            Form::Text => self.text_from(key, (value, len)),
+            Form::Binary | Form::Compressed => self.binary_from(&head, (value, len)),
+        }
+    }
+
     /// Ends the stream and hands it to the system. Returns what it holds.
     ///
     /// # Errors
@@ -176,6 +190,28 @@ impl<W: Write> Writer<W> {
         self.check_line()
     }
 
+    fn text_from(
+        &mut self,
+        key: &[u8],
+        (value, len): (&mut (impl BufRead + Seek), u64),
+    ) -> Result<()> {
+        let mut shape = token::Shape::default();
+        each_piece(value, len, |piece| {
+            shape.see(piece);
+            Ok(())
+        })?;
+        let mut line = format!("+ {} {}", token::encode(key), shape.prefix());
+        self.put(line.as_bytes())?;
+        each_piece(value, len, |piece| {
+            self.state.content.piece(piece);
+            line.clear();
+            shape.encode_to(piece, &mut line);
+            self.put(line.as_bytes())
+        })?;
+        self.put(b"\n")?;
+        self.check_line()
+    }
+
     fn check_line(&mut self) -> Result<()> {
         let line = format!("check {:016x}\n", self.state.hasher.digest());
         self.put(line.as_bytes())
@@ -200,6 +236,52 @@ impl<W: Write> Writer<W> {
         self.checksum()
     }
 
+    fn binary_from(
+        &mut self,
+        head: &[u8],
+        (value, len): (&mut (impl BufRead + Seek), u64),
+    ) -> Result<()> {
+        let what = self.what.clone();
+        let failed = |error| Error::io("compress", &what, error);
+        let raw = head.len() as u64 + len;
+        let mut packed = None;
+        if self.form == Form::Compressed {
+            let mut counted = encoder(Counted::default(), raw).map_err(failed)?;
+            counted.write_all(head).map_err(failed)?;
+            each_piece(value, len, |piece| counted.write_all(piece).map_err(failed))?;
+            packed = Some(counted.finish().map_err(failed)?.0).filter(|packed| *packed < raw);
+        }
+        let (codec, stored) = packed.map_or((CODEC_NONE, raw), |packed| (CODEC_ZSTD, packed));
+        let frame = Head { kind: KIND_ENTRIES, codec, raw: raw as u32, stored: stored as u32 };
+        self.put(&frame.encode())?;
+        let sum = self.state.hasher.digest() as u32;
+        self.put(&sum.to_le_bytes())?;
+        let end = self.state.offset + stored;
+        let State { offset, hasher, content } = &mut self.state;
+        let mut out = Out { out: &mut self.out, offset, hasher };
+        let written = |error| Error::io("write", &what, error);
+        if packed.is_some() {
+            let mut packing = encoder(out, raw).map_err(failed)?;
+            packing.write_all(head).map_err(written)?;
+            each_piece(value, len, |piece| {
+                content.piece(piece);
+                packing.write_all(piece).map_err(written)
+            })?;
+            packing.finish().map_err(written)?;
+        } else {
+            out.write_all(head).map_err(written)?;
+            each_piece(value, len, |piece| {
+                content.piece(piece);
+                out.write_all(piece).map_err(written)
+            })?;
+        }
+        if self.state.offset != end {
+            let error = io::Error::new(ErrorKind::InvalidData, "a value was read in two ways");
+            return Err(failed(error));
+        }
+        self.checksum()
+    }
+
     fn checksum(&mut self) -> Result<()> {
         let sum = self.state.hasher.digest();
         self.put(&sum.to_le_bytes())
@@ -211,4 +293,45 @@ impl<W: Write> Writer<W> {
         self.state.offset += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Where the bytes of a frame go.
+struct Out<'w, W> {
+    out: &'w mut W,
+    offset: &'w mut u64,
+    hasher: &'w mut Xxh3,
+}
+
+impl<W: Write> Write for Out<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        *self.offset += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Hands over the pieces of a value of `len` bytes, from its start on.
+fn each_piece(
+    value: &mut (impl BufRead + Seek),
+    len: u64,
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    value.rewind().map_err(Error::of_value)?;
+    let mut left = len;
+    while left > 0 {
+        let piece = value.fill_buf().map_err(Error::of_value)?;
+        if piece.is_empty() {
+            return Err(Error::of_value(ErrorKind::UnexpectedEof.into()));
+        }
+        let bytes = left.min(piece.len() as u64) as usize;
+        take(&piece[..bytes])?;
+        value.consume(bytes);
+        left -= bytes as u64;
+    }
+    Ok(())
 }

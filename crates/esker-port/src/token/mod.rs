@@ -69,14 +69,50 @@ pub fn encode(bytes: &[u8]) -> String {
 /// assert_eq!(line, "get 0x00ff");
 /// ```
 pub fn encode_to(bytes: &[u8], text: &mut String) {
-    let plain = !bytes.is_empty()
-        && bytes.iter().all(u8::is_ascii_graphic)
-        && bytes != b"-"
-        && ![b"0x".as_slice(), b"#", b"@"].iter().any(|sign| bytes.starts_with(sign));
-    if plain {
-        text.extend(bytes.iter().map(|&byte| char::from(byte)));
-    } else {
-        hexadecimal_to(bytes, text);
+    let mut shape = Shape::default();
+    shape.see(bytes);
+    text.push_str(shape.prefix());
+    shape.encode_to(bytes, text);
+}
+
+/// Whether bytes that come in pieces make a plain token.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// The first bytes.
+    start: Vec<u8>,
+    /// Whether a byte is not printable.
+    odd: bool,
+    len: u64,
+}
+
+impl Shape {
+    /// Takes the next piece into account.
+    pub fn see(&mut self, piece: &[u8]) {
+        let missing = 2_usize.saturating_sub(self.start.len());
+        self.start.extend(piece.iter().take(missing));
+        self.odd |= !piece.iter().all(u8::is_ascii_graphic);
+        self.len += piece.len() as u64;
+    }
+
+    fn is_plain(&self) -> bool {
+        let signs = [b"0x".as_slice(), b"#", b"@"];
+        let taken = self.start == b"-" && self.len == 1
+            || signs.iter().any(|sign| self.start.starts_with(sign));
+        self.len > 0 && !self.odd && !taken
+    }
+
+    /// What stands before the bytes.
+    pub fn prefix(&self) -> &'static str {
+        if self.is_plain() { "" } else { "0x" }
+    }
+
+    /// Appends a piece.
+    pub fn encode_to(&self, piece: &[u8], text: &mut String) {
+        if self.is_plain() {
+            text.extend(piece.iter().map(|&byte| char::from(byte)));
+        } else {
+            digits_to(piece, text);
+        }
     }
 }
 
@@ -171,15 +207,14 @@ pub fn pseudo_random(len: u64, key: &[u8]) -> Vec<u8> {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    hexadecimal_to(bytes, &mut text);
+    let mut text = String::from("0x");
+    digits_to(bytes, &mut text);
     text
 }
 
-fn hexadecimal_to(bytes: &[u8], text: &mut String) {
+fn digits_to(bytes: &[u8], text: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    text.reserve(2 + 2 * bytes.len());
-    text.push_str("0x");
+    text.reserve(2 * bytes.len());
     for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));
         text.push(char::from(DIGITS[usize::from(byte & 15)]));

@@ -7,6 +7,7 @@ mod docs;
 mod dump_load;
 #[cfg(feature = "import-fjall")]
 mod fjall;
+mod large;
 mod leveldb;
 mod lmdb;
 #[cfg(feature = "import-redb")]
