@@ -6,8 +6,9 @@
 //! identifier and the position of the snapshot, and both must agree.
 
 use crate::loader::MARK_KEYSPACE;
+use crate::stream::Part as Read;
 use crate::stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, State, Totals, Writer};
-use crate::stream::{Part as Read, WHOLE_BYTES_MAX};
+use crate::walk::{fill, reader_of};
 use crate::{Error, Progress, Result, Step, Summary};
 use esker::{Db, Iter, Keyspace, Snapshot, ValueReader};
 use std::fs::{File, OpenOptions};
@@ -415,36 +416,6 @@ impl<'a> Job<'a> {
         let fraction = fraction.map(|expected| (done.entries as f64 / expected as f64).min(0.99));
         Step { entries: done.entries, bytes: done.bytes, fraction }
     }
-}
-
-/// Fills a frame with entries. Ends before it is full at an entry whose value passes in pieces, and returns its key.
-pub(crate) fn fill(entries: &mut Entries, iter: &mut Iter) -> Result<Option<Vec<u8>>> {
-    while !entries.is_full() {
-        let Some((key, value)) = iter.next_entry()? else { break };
-        if value.len() > WHOLE_BYTES_MAX {
-            return Ok(Some(key.to_vec()));
-        }
-        if value.is_empty() {
-            let key = key.to_vec();
-            if iter.is_in_pieces() {
-                return Ok(Some(key));
-            }
-            entries.push(&key, &[]);
-            continue;
-        }
-        entries.push(key, value);
-    }
-    Ok(None)
-}
-
-/// A reader of a value that an iterator over the snapshot has met.
-pub(crate) fn reader_of(
-    snapshot: &Snapshot,
-    keyspace: &Keyspace,
-    key: &[u8],
-) -> Result<ValueReader> {
-    let value = snapshot.get_reader(keyspace, key)?;
-    value.ok_or_else(|| Error::of_value(std::io::ErrorKind::NotFound.into()))
 }
 
 /// Places an iterator after the last key that a dump holds.

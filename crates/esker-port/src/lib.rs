@@ -29,6 +29,7 @@ mod sink;
 mod source;
 mod stream;
 pub mod token;
+mod walk;
 
 pub use dump::{DumpOptions, dump, dump_to_file};
 pub use error::{Engine, Error, Result};

@@ -92,24 +92,37 @@ impl<'a> Selection<'a> {
         Self { names, missing, taken: false, content: Content::default() }
     }
 
-    /// Stores a frame, or not.
-    fn store(&mut self, loader: &mut Loader<'_>, frame: &Frame) -> Result<()> {
-        match frame {
-            Frame::Keyspace(info) => {
+    /// Stores what was handed over, or not; returns how many entries that are, and their bytes.
+    fn store(
+        &mut self,
+        loader: &mut Loader<'_>,
+        part: Part,
+        parts: &Receiver<Message>,
+    ) -> Result<(u64, u64)> {
+        match part {
+            Part::Frame(Frame::Keyspace(info)) => {
                 self.missing.remove(info.name.as_str());
                 self.taken = self.names.is_none_or(|names| names.contains(&info.name));
                 if self.taken {
-                    self.content.keyspace(info);
-                    loader.keyspace(info)?;
+                    self.content.keyspace(&info);
+                    loader.keyspace(&info)?;
                 }
+                Ok((0, 0))
             }
-            Frame::Entries(entries) if self.taken => {
-                self.content.entries(entries);
-                loader.entries(entries)?;
+            Part::Frame(Frame::Entries(entries)) => {
+                if self.taken {
+                    self.content.entries(&entries);
+                    loader.entries(&entries)?;
+                }
+                Ok((entries.len(), entries.bytes()))
             }
-            Frame::Entries(_) | Frame::End(_) => {}
+            Part::Entry { key, len } => {
+                self.store_from(loader, (&key, len), parts)?;
+                Ok((1, key.len() as u64 + len))
+            }
+            // Pieces were taken with their entry.
+            Part::Frame(Frame::End(_)) | Part::Piece(_) | Part::Proved => Ok((0, 0)),
         }
-        Ok(())
     }
 
     /// Stores an entry whose value comes in pieces, or not.
@@ -186,25 +199,13 @@ pub fn load(
         let mut done = Step::default();
         for part in &parts {
             let (part, offset) = part?;
-            let (entries, bytes) = match part {
-                Part::Frame(frame) => {
-                    selection.store(&mut loader, &frame)?;
-                    match frame {
-                        Frame::Entries(entries) => (entries.len(), entries.bytes()),
-                        Frame::End(totals) => {
-                            end = Some((totals, offset));
-                            continue;
-                        }
-                        Frame::Keyspace(_) => continue,
-                    }
-                }
-                Part::Entry { key, len } => {
-                    selection.store_from(&mut loader, (&key, len), &parts)?;
-                    (1, key.len() as u64 + len)
-                }
-                // They were taken with their entry.
-                Part::Piece(_) | Part::Proved => continue,
-            };
+            if let Part::Frame(Frame::End(totals)) = &part {
+                end = Some((*totals, offset));
+            }
+            let (entries, bytes) = selection.store(&mut loader, part, &parts)?;
+            if entries == 0 {
+                continue;
+            }
             done.entries += entries;
             done.bytes += bytes;
             let part = |all: u64| (offset as f64 / all.max(1) as f64).min(1.0);

@@ -6,9 +6,9 @@
 //!    are stored. It is ingested with them, so after a crash all entries that it counts exist. The
 //!    keyspace is dropped at the end: if it exists, a load was not finished.
 
-use crate::dump::{fill, reader_of};
 use crate::parts::Value;
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
+use crate::walk::{fill, reader_of};
 use crate::{Error, Result};
 use esker::{Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
 use std::sync::Arc;
