@@ -15,7 +15,7 @@ use super::covers::{Cover, Covering};
 use super::heap::Heap;
 use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
 use crate::error::Result;
-use crate::run::{DamagedFile, SegmentMeta, SegmentReader};
+use crate::run::{DamagedFile, SegmentMeta, SegmentReader, ValueRef, ValuesMeta};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -46,14 +46,21 @@ pub(super) trait Surroundings {
     fn ended(&mut self, reader: &SegmentReader);
     /// A valid entry: a value or an operand, in its stored form. Those of a key come from old to
     /// new.
-    fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()>;
+    fn entry(&mut self, key: &[u8], kind: Kind, stored: &Stored) -> Result<()>;
     /// The value to which an entry of a segment refers; `None` if it is lost, which the callee reports.
     fn separated(
         &mut self,
         meta: &SegmentMeta,
         key: &[u8],
         reference: Reference<'_>,
-    ) -> Option<Vec<u8>>;
+    ) -> Option<Stored>;
+}
+
+/// The stored value of an entry.
+pub(super) enum Stored {
+    Whole(Vec<u8>),
+    /// It is in pieces, was found whole, and is read once more when it is saved.
+    InPieces(ValueRef, ValuesMeta),
 }
 
 /// The kind of an entry whose value is separated, and what stands in the value's place.
@@ -108,7 +115,7 @@ impl Active {
 #[derive(Default)]
 struct Chain {
     key: Vec<u8>,
-    versions: Vec<(Kind, Vec<u8>)>,
+    versions: Vec<(Kind, Stored)>,
     /// Whether an older version is needed too.
     open: bool,
     /// Whether a key was begun.
@@ -143,7 +150,7 @@ impl Chain {
                 let value = around.separated(meta, &entry.key, reference);
                 self.versions.extend(value.map(|value| (entry.kind.joined(), value)));
             } else if counts && entry.kind != Kind::Delete {
-                self.versions.push((entry.kind, entry.value().to_vec()));
+                self.versions.push((entry.kind, Stored::Whole(entry.value().to_vec())));
             }
         }
         Ok(())

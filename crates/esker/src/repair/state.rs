@@ -4,7 +4,7 @@
 //! a name that is free in the target; a file is opened once and reported once, however many of its
 //! segments are damaged.
 
-use super::merge::{Place, Reference, Surroundings};
+use super::merge::{Place, Reference, Stored, Surroundings};
 use super::report::{Kept, Plan, State, shown};
 use super::seen::Seen;
 use super::target::Sink;
@@ -15,7 +15,9 @@ use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::Traits;
 use crate::options::Options;
-use crate::run::{DamagedFile, LostPart, SegmentMeta, SegmentReader, ValueRef, ValueUse};
+use crate::run::{
+    DamagedFile, LostPart, SegmentMeta, SegmentReader, Source, ValueRef, ValueUse, ValuesMeta,
+};
 use crate::wal::ops::Op;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -240,23 +242,17 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
         meta: &SegmentMeta,
         key: &[u8],
         reference: Reference<'_>,
-    ) -> Option<Vec<u8>> {
-        match self.value(meta, reference) {
-            Ok(value) => Some(value),
-            Err((place, error)) => {
-                let path = place.map(|(file, _)| self.walk.data.join(crate::run::file_name(file)));
-                let text = format!(
-                    "the value of key {} of keyspace {:?}: {error}",
-                    shown(key),
-                    self.kept.keyspace
-                );
-                self.walk.plan.find(State::Lost, path.as_deref(), text);
-                None
-            }
-        }
+    ) -> Option<Stored> {
+        self.value(meta, reference).map_err(|lost| self.lose(key, lost)).ok()
     }
 
-    fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()> {
+    fn entry(&mut self, key: &[u8], kind: Kind, stored: &Stored) -> Result<()> {
+        let stored = match stored {
+            Stored::Whole(stored) => stored,
+            Stored::InPieces(reference, values) => {
+                return self.entry_from((key, kind), *reference, *values);
+            }
+        };
         self.kept.entries += 1;
         let keyspace = self.number;
         self.walk.sink.take(match kind {
@@ -270,18 +266,65 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
 type LostValue = (Option<Place>, DecodeError);
 
 impl<S: Sink> Saver<'_, '_, S> {
-    /// The value to which an entry of a segment refers.
+    /// Reports that the value of a key is lost.
+    fn lose(&mut self, key: &[u8], (place, error): LostValue) {
+        let path = place.map(|(file, _)| self.walk.data.join(crate::run::file_name(file)));
+        let (key, keyspace) = (shown(key), &self.kept.keyspace);
+        let text = format!("the value of key {key} of keyspace {keyspace:?}: {error}");
+        self.walk.plan.find(State::Lost, path.as_deref(), text);
+    }
+
+    /// Saves an entry whose value is read once more, a piece at a time.
+    fn entry_from(
+        &mut self,
+        entry: (&[u8], Kind),
+        reference: ValueRef,
+        values: ValuesMeta,
+    ) -> Result<()> {
+        let found = self.open_values(values).map(drop);
+        let walk = &mut *self.walk;
+        let (Ok(()), Some(reader)) = (found, walk.values.get_mut(&reference.place())) else {
+            let gone = DecodeError("its value segment is not open");
+            self.lose(entry.0, (Some(reference.place()), gone));
+            return Ok(());
+        };
+        let mut value = reader.saved(reference);
+        let saved = walk.sink.take_from(self.number, entry, &mut value);
+        if value.has_failed() {
+            let gone = DecodeError("the device gave it back once, and not again");
+            self.lose(entry.0, (Some(reference.place()), gone));
+            return Ok(());
+        }
+        self.kept.entries += 1;
+        saved
+    }
+
+    /// The value to which an entry of a segment refers, or that it is whole if it is in pieces.
     fn value(
         &mut self,
         meta: &SegmentMeta,
         (kind, stored): Reference<'_>,
-    ) -> Result<Vec<u8>, LostValue> {
+    ) -> Result<Stored, LostValue> {
         let reference = ValueRef::decode(kind, stored).map_err(|error| (None, error))?;
         let place = reference.place();
         let used = meta.values.binary_search_by_key(&place, ValueUse::place);
         let used = used.map_err(|_| (Some(place), DecodeError("its segment does not name it")))?;
+        let values = meta.values[used].values;
+        let reader = self.open_values(values)?;
+        let found = match reference.is_in_pieces() {
+            // Seeded: a repair finds out that a value has lost a piece when it writes it.
+            true if bug!("repair_pieces_not_checked") => Ok(Stored::InPieces(reference, values)),
+            true => reader.check_value(reference).map(|()| Stored::InPieces(reference, values)),
+            false => reader.value(reference).map(Stored::Whole),
+        };
+        found.map_err(|error| (Some(place), error))
+    }
+
+    /// The reader of a value segment.
+    fn open_values(&mut self, values: ValuesMeta) -> Result<&mut SegmentReader, LostValue> {
+        let values = SegmentMeta::of_values(values);
+        let place = values.place();
         if !self.walk.values.contains_key(&place) {
-            let values = SegmentMeta::of_values(meta.values[used].values);
             let gone = || (Some(place), DecodeError("its file cannot be opened"));
             let reader = self.walk.file(&values).ok_or_else(gone)?.blocks(&values);
             if self.walk.values.len() >= VALUE_SEGMENTS_MAX {
@@ -290,8 +333,7 @@ impl<S: Sink> Saver<'_, '_, S> {
             self.walk.values.insert(place, reader);
         }
         let reader = self.walk.values.get_mut(&place);
-        let reader = reader.ok_or((Some(place), DecodeError("its value segment is not open")))?;
-        reader.value(reference).map_err(|error| (Some(place), error))
+        reader.ok_or((Some(place), DecodeError("its value segment is not open")))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::fs::Fs;
 use crate::ingest::Ingestor;
 use crate::manifest::Traits;
 use crate::options::{Durability, Options};
+use crate::run::Source;
 use crate::stats::counters::{WriteCounts, Written};
 use crate::wal::ops::Op;
 use std::collections::HashSet;
@@ -31,6 +32,14 @@ pub(super) trait Sink {
     fn drop_keyspace(&mut self, name: &str) -> Result<()>;
     /// Takes an operation in a keyspace with a number of this sink.
     fn take(&mut self, op: Op<'_>) -> Result<()>;
+    /// Takes an entry in a keyspace with a number of this sink. Its stored value comes in pieces; if reading them
+    /// fails, the sink goes on without the entry.
+    fn take_from(
+        &mut self,
+        keyspace: u32,
+        entry: (&[u8], Kind),
+        value: &mut impl Source,
+    ) -> Result<()>;
 }
 
 /// Keeps nothing.
@@ -56,6 +65,10 @@ impl Sink for Nowhere {
     }
 
     fn take(&mut self, _: Op<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn take_from(&mut self, _: u32, _: (&[u8], Kind), _: &mut impl Source) -> Result<()> {
         Ok(())
     }
 }
@@ -127,14 +140,15 @@ impl Target {
     fn ingest(
         &mut self,
         keyspace: &Arc<KeyspaceState>,
-        (key, kind, stored): (&[u8], Kind, &[u8]),
+        entry: (&[u8], Kind),
+        value: &mut impl Source,
     ) -> Result<()> {
         self.write()?;
         let mut ingestor = Ingestor::default();
-        let ingested = ingestor.add(&self.core, keyspace, key, (kind, stored));
-        let ingested = ingested.and_then(|()| ingestor.commit(&self.core));
+        let ingested = ingestor.add_from(&self.core, keyspace, entry, value);
+        let ingested = ingested.and_then(|_| ingestor.commit(&self.core));
         ingestor.abandon(&self.core);
-        self.written += 1;
+        self.written += u64::from(ingested.is_ok());
         ingested
     }
 
@@ -196,11 +210,21 @@ impl Sink for Target {
         self.core.drop_keyspace(name).map(|_| ())
     }
 
+    fn take_from(
+        &mut self,
+        keyspace: u32,
+        entry: (&[u8], Kind),
+        value: &mut impl Source,
+    ) -> Result<()> {
+        let state = self.keyspaces[keyspace as usize].clone();
+        self.ingest(&state, entry, value)
+    }
+
     fn take(&mut self, op: Op<'_>) -> Result<()> {
         let state = self.keyspaces[op.keyspace() as usize].clone();
         let keyspace = state.id;
-        if let Some(entry) = large(&self.core, &op) {
-            return self.ingest(&state, entry);
+        if let Some((key, kind, mut stored)) = large(&self.core, &op) {
+            return self.ingest(&state, (key, kind), &mut stored);
         }
         let mut one = WriteCounts::default();
         let (bytes, op) = match op {

@@ -50,7 +50,7 @@ pub use header::{HEADER_BYTES, file_name, parse_run_name};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
 pub use pieces::{Pieces, PiecesReader};
 pub use reference::{ValueRef, ValueUse, ValuesMeta};
-pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
+pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SavedValue, SegmentReader};
 pub use segment::Segment;
 pub use stored::StoredBytes;
 pub use temperature::{Turn, train};

@@ -13,7 +13,7 @@
 
 mod blocks;
 
-pub use blocks::{Found, SegmentReader};
+pub use blocks::{Found, SavedValue, SegmentReader};
 
 use super::file_name;
 use super::header::{HEADER_BYTES, check_header};

@@ -139,7 +139,10 @@ fn a_value_segment_without_its_index_still_gives_its_values() {
             for block in 0..values.len() as u32 {
                 let reference =
                     ValueRef { file: 1, offset: meta.offset, block, len: len as u32, piece };
-                found.extend(reader.value(reference));
+                let value = reader.value(reference);
+                let checked = reader.check_value(reference);
+                assert_eq!(checked.is_ok(), value.is_ok(), "{reference:?}");
+                found.extend(value);
             }
         }
         found.sort();
