@@ -41,7 +41,8 @@ impl fmt::Display for Error {
             ),
             Self::BatchTooLarge { len, max } => write!(
                 f,
-                "the batch has {len} bytes, the limit is {max}: split it or raise the memory option"
+                "the batch has {len} bytes, the limit is {max}: split it, ingest its entries in key order, \
+                 or raise the memory option"
             ),
             Self::OutOfOrder { keyspace, key } => write!(
                 f,
