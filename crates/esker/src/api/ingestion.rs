@@ -38,11 +38,51 @@ impl Db {
     }
 }
 
+impl Keyspace {
+    /// Ingests sorted entries: begins an [`Ingestion`], adds the entries and commits it. Returns how many
+    /// there were. It costs three syncs, so use it for thousands of entries or more.
+    ///
+    /// Before it returns, nothing is visible; then all entries are, and survive a power cut. After an error
+    /// none of them is there.
+    ///
+    /// # Errors
+    /// As [`Ingestion::insert_all`] and [`Ingestion::commit`]. [`crate::Error::OutOfOrder`] names the first key
+    /// that is not greater than the one before it.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::Error;
+    /// let squares = db.keyspace("squares")?;
+    /// let entries = (0..1000u32).map(|n| (n.to_be_bytes(), (n * n).to_string()));
+    /// assert_eq!(squares.ingest(entries)?, 1000);
+    ///
+    /// let refused = squares.ingest([("pear", ""), ("quince", ""), ("apple", "")]);
+    /// assert!(matches!(refused, Err(Error::OutOfOrder { key, .. }) if key == b"apple"));
+    /// assert_eq!(squares.iter()?.count(), 1000);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        self.handle.core.writable()?;
+        let mut ingestion = Ingestion::new(&self.handle);
+        let added = ingestion.insert_all(self, entries);
+        // Seeded: the entries before one that is refused are there.
+        if added.is_ok() || bug!("api_refused_ingestion_is_committed") {
+            ingestion.commit()?;
+        }
+        added
+    }
+}
+
 /// Sorted entries on their way into a database, of any number of its keyspaces.
 ///
 /// It is the fastest way to load sorted data: each byte is written once, compressed, and nothing goes
 /// into the log or memtables. The keys of each keyspace must come in its ascending order; the order among
-/// keyspaces does not matter. Several threads can each fill one, and [`Ingestion::join`] makes one of them. The
+/// keyspaces does not matter. Several threads can each fill one, and [`Ingestion::join`] makes one of them; its
+/// example shows all of it. For entries of one keyspace that are at hand, [`Keyspace::ingest`] is shorter. The
 /// buffers take a megabyte for each keyspace, at most eight; each gigabyte of
 /// data some hundred kilobytes more. Where the entries of more than eight keyspaces alternate, run segments
 /// become small.
@@ -156,6 +196,96 @@ impl Ingestion {
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
         self.add(keyspace, key.as_ref(), (false, keyspace.expiry()), value.as_ref())
+    }
+
+    /// Adds the entries of an iterator one after the other, as [`Ingestion::insert`] does, and returns how many
+    /// there were. Memory does not grow with their number: an entry is taken from the iterator when the one
+    /// before it was added.
+    ///
+    /// # Errors
+    /// As [`Ingestion::insert`], for the first entry that is refused. The entries before it were added, nothing
+    /// is taken from the iterator after it, and where `insert` goes on the ingestion does. Drop it if the
+    /// entries should be there together or not at all.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use std::collections::BTreeMap;
+    /// let (fruit, colours) = (db.keyspace("fruit")?, db.keyspace("colours")?);
+    /// let mut ingestion = db.ingest()?;
+    /// let sorted = BTreeMap::from([("pear", "green"), ("apple", "red")]);
+    /// assert_eq!(ingestion.insert_all(&fruit, &sorted)?, 2);
+    /// assert_eq!(ingestion.insert_all(&colours, [("green", "pear"), ("red", "apple")])?, 2);
+    /// ingestion.commit()?;
+    /// assert_eq!(fruit.get("pear")?, Some(b"green".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn insert_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        self.insert_results(keyspace, entries.into_iter().map(Ok::<_, Error>))
+    }
+
+    /// As [`Ingestion::insert_all`], for an iterator that may fail: a file that is parsed, another keyspace, a
+    /// query. Its error type also takes the errors of the ingestion, as with the operator `?`, so it says which
+    /// of the two failed. (The names of calls that begin with `try_` mean something else here: that they do
+    /// not wait.)
+    ///
+    /// # Errors
+    /// Those of the iterator, which end the call, and those of [`Ingestion::insert_all`], made into its type. The
+    /// ingestion has the entries before the error, and after one of the iterator it goes on.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let (old, new) = (db.keyspace("old")?, db.keyspace("new")?);
+    /// old.insert("apple", "red")?;
+    /// // An iterator over a keyspace gives results of entries.
+    /// let mut ingestion = db.ingest()?;
+    /// assert_eq!(ingestion.insert_results(&new, old.iter()?)?, 1);
+    /// ingestion.commit()?;
+    ///
+    /// // The type of the error tells a line that is wrong from a key that is.
+    /// #[derive(Debug)]
+    /// enum LoadError { Line(String), Engine(esker::Error) }
+    /// impl From<esker::Error> for LoadError {
+    ///     fn from(error: esker::Error) -> Self {
+    ///         Self::Engine(error)
+    ///     }
+    /// }
+    /// let load = |text: &str| -> Result<u64, LoadError> {
+    ///     let entries = text.lines().map(|line| {
+    ///         line.split_once('=').ok_or_else(|| LoadError::Line(line.to_owned()))
+    ///     });
+    ///     db.ingest()?.insert_results(&new, entries)
+    /// };
+    /// assert!(matches!(load("a=1\nb=2"), Ok(2)));
+    /// assert!(matches!(load("a=1\nb"), Err(LoadError::Line(line)) if line == "b"));
+    /// assert!(matches!(load("b=1\na=2"), Err(LoadError::Engine(esker::Error::OutOfOrder { .. }))));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn insert_results<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<Error>>(
+        &mut self,
+        keyspace: &Keyspace,
+        entries: impl IntoIterator<Item = std::result::Result<(K, V), E>>,
+    ) -> std::result::Result<u64, E> {
+        let mut added = 0;
+        for entry in entries {
+            let (key, value) = entry?;
+            let inserted = self.insert(keyspace, key, value);
+            // Seeded: of the entries of an iterator, those that are refused are left out without an error.
+            bug!(
+                "api_refused_entries_are_left_out",
+                if inserted.is_err() {
+                    continue;
+                }
+            );
+            inserted?;
+            added += 1;
+        }
+        Ok(added)
     }
 
     /// As [`Ingestion::insert`], for a value that expires after `ttl`, counted from now.
@@ -333,22 +463,25 @@ impl Ingestion {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
     /// let squares = db.keyspace("squares")?;
-    /// let fill = |from: u32| -> esker::Result<esker::Ingestion> {
+    /// // Each thread fills the part of a range; their order does not matter.
+    /// let fill = |range: std::ops::Range<u32>| -> esker::Result<esker::Ingestion> {
     ///     let mut part = db.ingest()?;
-    ///     for n in from..from + 1000 {
-    ///         part.insert(&squares, n.to_be_bytes(), (n * n).to_string())?;
-    ///     }
+    ///     part.insert_all(&squares, range.map(|n| (n.to_be_bytes(), (n * n).to_string())))?;
     ///     part.sync()?;
     ///     Ok(part)
     /// };
     /// let fill = &fill;
-    /// let [all, other] = std::thread::scope(|scope| {
-    ///     [0, 1000].map(|from| scope.spawn(move || fill(from))).map(|part| part.join().unwrap())
+    /// let parts = std::thread::scope(|scope| {
+    ///     [0..1000, 1000..2000, 2000..3000]
+    ///         .map(|range| scope.spawn(move || fill(range)))
+    ///         .map(|part| part.join().unwrap())
     /// });
-    /// let mut all = all?;
-    /// all.join(other?)?;
+    /// let mut all = db.ingest()?;
+    /// for part in parts {
+    ///     all.join(part?)?;
+    /// }
     /// all.commit()?;
-    /// assert_eq!(squares.iter()?.count(), 2000);
+    /// assert_eq!(squares.iter()?.count(), 3000);
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn join(&mut self, mut other: Ingestion) -> Result<()> {

@@ -433,3 +433,108 @@ fn any_number_of_keyspaces_shares_a_few_files() {
         whole(db);
     });
 }
+
+#[test]
+fn entries_of_an_iterator_are_ingested_whole_or_not_at_all() {
+    let place = Place::new();
+    let db = open_roomy(&place);
+    let users = db.keyspace("users").unwrap();
+    users.insert(key(7), "old").unwrap();
+    db.flush().unwrap();
+    let before = run_files(&place.path());
+    for late in [key(18_999), key(7), "x".repeat(70_000)] {
+        let mut numbers = 0;
+        let sorted = (0..19_000).map(key).chain([late.clone()]).chain((19_000..30_000).map(key));
+        let refused = users.ingest(sorted.map(|key| {
+            numbers += 1;
+            (key, [7; 200])
+        }));
+        match refused {
+            Err(Error::OutOfOrder { keyspace, key }) => {
+                assert_eq!((keyspace.as_str(), key), ("users", late.into_bytes()));
+            }
+            other => assert_eq!(other.unwrap_err().kind(), ErrorKind::KeyTooLong),
+        }
+        // Nothing is taken from the iterator behind it.
+        assert_eq!(numbers, 19_001);
+        assert_eq!(entries(users.iter().unwrap()), [(key(7).into_bytes(), b"old".to_vec())]);
+        assert_eq!(run_files(&place.path()), before);
+    }
+    // Nor does one that panics leave anything.
+    let panics = (0..20_000).map(|n| (key(n), [7 / u8::from(n < 19_000); 200]));
+    let ingest = std::panic::AssertUnwindSafe(|| users.ingest(panics));
+    assert!(std::panic::catch_unwind(ingest).is_err());
+    assert_eq!(users.iter().unwrap().count(), 1);
+    assert_eq!(run_files(&place.path()), before);
+
+    let numbers = 0..20_000;
+    assert_eq!(users.ingest(numbers.clone().map(|n| (key(n), fresh_value(n)))).unwrap(), 20_000);
+    assert_eq!(users.ingest([("", ""); 0]).unwrap(), 0);
+    lasts(&place, &db, |db| {
+        let found = entries(db.keyspace("users").unwrap().iter().unwrap());
+        assert!(
+            found
+                .into_iter()
+                .eq(numbers.clone().map(|n| (key(n).into_bytes(), fresh_value(n).into_bytes())))
+        );
+        whole(db);
+    });
+}
+
+#[test]
+fn an_ingestion_goes_on_behind_entries_of_an_iterator_that_fails() {
+    #[derive(Debug)]
+    enum Failure {
+        Source(usize),
+        Engine(Error),
+    }
+    impl From<Error> for Failure {
+        fn from(error: Error) -> Self {
+            Self::Engine(error)
+        }
+    }
+    let (place, db) = fresh();
+    let (one, two) = (db.keyspace("one").unwrap(), db.keyspace("two").unwrap());
+    one.ingest((0..500).map(|n| (key(n), fresh_value(n)))).unwrap();
+    let mut ingestion = db.ingest().unwrap();
+    // An iterator over a keyspace is one of results.
+    assert_eq!(ingestion.insert_results(&two, one.iter().unwrap()).unwrap(), 500);
+    let broken =
+        (500..600).map(|n| if n < 550 { Ok((key(n), "x")) } else { Err(Failure::Source(n)) });
+    assert!(matches!(ingestion.insert_results(&two, broken), Err(Failure::Source(550))));
+    let late = [560, 559, 561].map(|n| Ok::<_, Failure>((key(n), "y")));
+    let refused = ingestion.insert_results(&two, late);
+    assert!(
+        matches!(&refused, Err(Failure::Engine(Error::OutOfOrder { key: late, .. })) if *late == key(559).into_bytes()),
+        "{refused:?}"
+    );
+    assert_eq!(ingestion.insert_all(&two, [(key(570), "z")]).unwrap(), 1);
+    assert_eq!(two.iter().unwrap().count(), 0);
+    ingestion.commit().unwrap();
+    lasts(&place, &db, |db| {
+        let keys = db.keyspace("two").unwrap().iter().unwrap().map(|entry| entry.unwrap().0);
+        assert!(keys.eq((0..550).chain([560, 570]).map(|n| key(n).into_bytes())));
+        whole(db);
+    });
+}
+
+#[test]
+fn what_takes_no_writes_takes_no_entries_of_an_iterator() {
+    let (place, db) = fresh();
+    let users = db.keyspace("users").unwrap();
+    db.snapshot_named("early").unwrap();
+    let named = db.open_named_snapshot("early").unwrap();
+    let kind = |result: esker::Result<u64>| result.unwrap_err().kind();
+    assert_eq!(kind(named.default_keyspace().ingest([("a", "b")])), ErrorKind::ReadOnly);
+    db.drop_keyspace("users").unwrap();
+    assert_eq!(kind(users.ingest([("a", "b")])), ErrorKind::KeyspaceDropped);
+    let default = db.default_keyspace();
+    db.close().unwrap();
+    assert_eq!(kind(default.ingest([("a", "b")])), ErrorKind::Closed);
+    drop((default, users, named, db));
+    let mut options = small();
+    options.read_only = true;
+    let db = Db::open_with(place.path(), options).unwrap();
+    assert_eq!(kind(db.default_keyspace().ingest([("a", "b")])), ErrorKind::ReadOnly);
+    assert_eq!(db.iter().unwrap().count(), 0);
+}
