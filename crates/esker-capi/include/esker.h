@@ -1006,6 +1006,24 @@ esker_code esker_ingestion_put(esker_ingestion *ingestion,
                                esker_error **error);
 
 /**
+ * Adds `count` entries, whose keys must ascend and be greater than the last one that was added to the
+ * same keyspace. `keys`, `key_lens`, `values` and `value_lens` have `count` elements. `added` gets the
+ * number of entries that were added, and may be NULL.
+ *
+ * Errors: as `esker_ingestion_put`, for the first entry that is refused, which is the one with the index
+ * `added`. Those before it were added, those behind it not. `ESKER_MISUSE` for arguments: none was added.
+ */
+esker_code esker_ingestion_put_many(esker_ingestion *ingestion,
+                                    const esker_keyspace *keyspace,
+                                    const void *const *keys,
+                                    const size_t *key_lens,
+                                    const void *const *values,
+                                    const size_t *value_lens,
+                                    size_t count,
+                                    size_t *added,
+                                    esker_error **error);
+
+/**
  * Adds an entry that expires after `milliseconds`, counted from now. Errors: as
  * `esker_ingestion_put`.
  */

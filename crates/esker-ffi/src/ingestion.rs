@@ -3,12 +3,12 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, bytes, exclusive, free, give, place, range, shared, take};
+use crate::border::{border, bytes, exclusive, free, give, place, range, shared, take, write_if};
 use crate::code::esker_code;
 use crate::database::esker_db;
 use crate::fault::{Result, esker_error, misuse};
 use crate::handle::kind;
-use crate::keyspace::esker_keyspace;
+use crate::keyspace::{bytes_list, esker_keyspace};
 use esker::Ingestion;
 use std::ffi::c_void;
 use std::time::Duration;
@@ -85,6 +85,43 @@ pub unsafe extern "C" fn esker_ingestion_put(
         let keyspace = &shared(keyspace)?.keyspace;
         let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
         Ok(exclusive(ingestion)?.open()?.insert(keyspace, key, value)?)
+    })
+}
+
+/// Adds `count` entries, whose keys must ascend and be greater than the last one that was added to the
+/// same keyspace. `keys`, `key_lens`, `values` and `value_lens` have `count` elements. `added` gets the
+/// number of entries that were added, and may be NULL.
+///
+/// Errors: as `esker_ingestion_put`, for the first entry that is refused, which is the one with the index
+/// `added`. Those before it were added, those behind it not. `ESKER_MISUSE` for arguments: none was added.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_ingestion_put_many(
+    ingestion: *mut esker_ingestion,
+    keyspace: *const esker_keyspace,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    values: *const *const c_void,
+    value_lens: *const usize,
+    count: usize,
+    added: *mut usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    write_if(added, 0);
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let keys = bytes_list(keys, key_lens, count, ("keys", "key"))?;
+        let values = bytes_list(values, value_lens, count, ("values", "value"))?;
+        let mut inner = exclusive(ingestion)?;
+        let ingestion = inner.open()?;
+        let mut number = 0;
+        let all: Result<()> = keys.iter().zip(values).try_for_each(|(key, value)| {
+            ingestion.insert(keyspace, key, value)?;
+            number += 1;
+            Ok(())
+        });
+        write_if(added, number);
+        all
     })
 }
 

@@ -409,7 +409,7 @@ pub unsafe extern "C" fn esker_multi_get(
     border(error, || {
         let places = Places::new(values, count)?;
         let keyspace = &shared(keyspace)?.keyspace;
-        let keys = key_list(keys, key_lens, count)?;
+        let keys = bytes_list(keys, key_lens, count, ("keys", "key"))?;
         places.fill(keyspace.multi_get(keys)?);
         Ok(())
     })
@@ -449,23 +449,24 @@ fn check_array<T>(array: *const T, count: usize, name: &str) -> Result<()> {
     if fits { Ok(()) } else { misuse(format!("{count} {name} are more than memory holds")) }
 }
 
-/// The keys of a multi-get.
+/// The keys or values of a call that takes many; `names` are what errors call all and one of them.
 ///
 /// # Safety
-/// B2 for both arrays and for each key.
-pub(crate) unsafe fn key_list<'a>(
-    keys: *const *const c_void,
-    key_lens: *const usize,
+/// B2 for both arrays and for each element.
+pub(crate) unsafe fn bytes_list<'a>(
+    data: *const *const c_void,
+    lens: *const usize,
     count: usize,
+    names: (&'static str, &'static str),
 ) -> Result<Vec<&'a [u8]>> {
     if count == 0 {
         return Ok(Vec::new());
     }
-    check_array(keys, count, "keys")?;
-    check_array(key_lens, count, "lengths")?;
-    let keys = std::slice::from_raw_parts(keys, count);
-    let key_lens = std::slice::from_raw_parts(key_lens, count);
-    keys.iter().zip(key_lens).map(|(key, len)| bytes(*key, *len, "key")).collect()
+    check_array(data, count, names.0)?;
+    check_array(lens, count, "lengths")?;
+    let data = std::slice::from_raw_parts(data, count);
+    let lens = std::slice::from_raw_parts(lens, count);
+    data.iter().zip(lens).map(|(data, len)| bytes(*data, *len, names.1)).collect()
 }
 
 /// Flushes, and compacts what a compaction can make smaller, from `start` up to, not including,

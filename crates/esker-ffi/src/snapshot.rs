@@ -8,7 +8,7 @@ use crate::code::esker_code;
 use crate::database::esker_db;
 use crate::fault::esker_error;
 use crate::handle::kind;
-use crate::keyspace::{Places, esker_keyspace, key_list};
+use crate::keyspace::{Places, bytes_list, esker_keyspace};
 use crate::value::{esker_value, give_value};
 use esker::Snapshot;
 use std::ffi::{c_char, c_void};
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn esker_snapshot_multi_get(
     border(error, || {
         let places = Places::new(values, count)?;
         let keyspace = &shared(keyspace)?.keyspace;
-        let keys = key_list(keys, key_lens, count)?;
+        let keys = bytes_list(keys, key_lens, count, ("keys", "key"))?;
         places.fill(shared(snapshot)?.multi_get(keyspace, keys)?);
         Ok(())
     })

@@ -8,7 +8,7 @@ use crate::code::esker_code;
 use crate::database::esker_db;
 use crate::fault::{Result, esker_error, misuse};
 use crate::handle::kind;
-use crate::keyspace::{Places, esker_keyspace, key_list};
+use crate::keyspace::{Places, bytes_list, esker_keyspace};
 use crate::options::durability;
 use crate::value::{esker_value, give_value};
 use esker::{Savepoint, Transaction, TransactionOptions};
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn esker_txn_multi_get(
     border(error, || {
         let places = Places::new(values, count)?;
         let keyspace = &shared(keyspace)?.keyspace;
-        let keys = key_list(keys, key_lens, count)?;
+        let keys = bytes_list(keys, key_lens, count, ("keys", "key"))?;
         places.fill(exclusive(txn)?.open()?.multi_get(keyspace, keys)?);
         Ok(())
     })

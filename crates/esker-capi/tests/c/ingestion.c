@@ -43,6 +43,56 @@ static void entries(const esker_db *db, const esker_keyspace *stock) {
   esker_ingestion_free(NULL);
 }
 
+static void many(const esker_db *db, const esker_keyspace *stock) {
+  char texts[100][16];
+  const void *keys[100], *values[100];
+  size_t key_lens[100], value_lens[100], added = 7;
+  esker_ingestion *ingestion = begin(db);
+  int number;
+  for (number = 0; number < 100; number++) {
+    snprintf(texts[number], sizeof texts[number], "many%03d", number);
+    keys[number] = texts[number];
+    key_lens[number] = 7;
+    values[number] = number ? &texts[number][4] : NULL;
+    value_lens[number] = number ? 3 : 0;
+  }
+  OK(esker_ingestion_put_many(ingestion, stock, keys, key_lens, values, value_lens, 40, &added,
+                              &error));
+  CHECK(added == 40);
+  OK(esker_ingestion_put_many(ingestion, stock, NULL, NULL, NULL, NULL, 0, &added, &error));
+  CHECK(added == 0);
+
+  /* The first key that is out of order ends the call. */
+  keys[60] = texts[59];
+  FAILS(ESKER_OUT_OF_ORDER,
+        esker_ingestion_put_many(ingestion, stock, &keys[40], &key_lens[40], &values[40],
+                                 &value_lens[40], 60, &added, &error));
+  CHECK(added == 20);
+
+  /* Arguments are looked at before anything is added. */
+  keys[99] = NULL;
+  FAILS(ESKER_MISUSE, esker_ingestion_put_many(ingestion, stock, &keys[61], &key_lens[61],
+                                               &values[61], &value_lens[61], 39, &added, &error));
+  CHECK(added == 0);
+  FAILS(ESKER_MISUSE, esker_ingestion_put_many(ingestion, stock, &keys[61], &key_lens[61], NULL,
+                                               &value_lens[61], 1, NULL, &error));
+  FAILS(ESKER_MISUSE, esker_ingestion_put_many(ingestion, stock, &keys[61], &key_lens[61],
+                                               &values[61], NULL, 1, NULL, &error));
+  FAILS(ESKER_MISUSE, esker_ingestion_put_many(ingestion, stock, NULL, &key_lens[61], &values[61],
+                                               &value_lens[61], 1, NULL, &error));
+  OK(esker_ingestion_put_many(ingestion, stock, &keys[98], &key_lens[98], &values[98],
+                              &value_lens[98], 1, NULL, &error));
+  CHECK(holds(stock, "many000", NULL));
+  OK(esker_ingestion_commit(ingestion, &error));
+  CHECK(holds(stock, "many000", "") && holds(stock, "many039", "039"));
+  CHECK(holds(stock, "many059", "059") && holds(stock, "many060", NULL));
+  CHECK(holds(stock, "many061", NULL) && holds(stock, "many098", "098"));
+  FAILS(ESKER_MISUSE, esker_ingestion_put_many(ingestion, stock, keys, key_lens, values, value_lens,
+                                               1, &added, &error));
+  CHECK(added == 0);
+  esker_ingestion_free(ingestion);
+}
+
 static void operands(const esker_db *db) {
   esker_keyspace_options *options = esker_keyspace_options_new();
   esker_keyspace *visits = NULL;
@@ -89,6 +139,7 @@ int main(int count, char **arguments) {
   OK(esker_open(path, ESKER_NUL, NULL, &db, &error));
   OK(esker_keyspace_open(db, "stock", ESKER_NUL, NULL, &stock, &error));
   entries(db, stock);
+  many(db, stock);
   operands(db);
   parts(db, stock);
   lost = begin(db);
