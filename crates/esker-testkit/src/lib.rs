@@ -4,9 +4,11 @@
 //! [`FaultFs`] wraps any file system and makes chosen calls fail. [`digest`] tells whether two
 //! directories hold the same bytes. [`model`] is what a database should hold, [`ops`] makes up
 //! writes, [`oracle`] tells which of them a crash may take and [`harness`] applies them to a
-//! database and reads it back. [`serial`] tells whether transactions were serializable, and
-//! [`parallel`] runs cases on all processors. [`files`] and `misfit` work on the real file system,
-//! and [`orders`] are comparators. All of them are driven by seeds or counters, so that
+//! database and reads it back. [`referred`] tells whether the run files of a database are those that
+//! it refers to. [`serial`] tells whether transactions were serializable, and [`parallel`] runs
+//! cases on all processors. [`barriers`] hold threads at points that a test chooses, [`keeper`]
+//! decides about all of their steps. [`files`] and `misfit` work on the real file system, and
+//! [`orders`] are comparators. All of them are driven by seeds or counters, so that
 //! whatever a test finds can be found again.
 
 pub mod crashfs;
@@ -19,6 +21,8 @@ pub mod parallel;
 mod rng;
 
 // Under the model checker the engine is built without its interface, and so without these.
+#[cfg(not(loom))]
+pub mod barriers;
 #[cfg(not(loom))]
 pub mod harness;
 #[cfg(not(loom))]
@@ -33,6 +37,8 @@ pub mod ops;
 pub mod oracle;
 #[cfg(not(loom))]
 pub mod orders;
+#[cfg(not(loom))]
+pub mod referred;
 #[cfg(not(loom))]
 pub mod serial;
 

@@ -7,12 +7,11 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![cfg(target_os = "linux")]
 
-use esker::internals::sync::{Gates, Point, Signal};
+use esker::internals::sync::Point;
 use esker::{Cause, Db, Error, Options};
-use parking_lot::{Condvar, Mutex};
+use esker_testkit::barriers::Barriers;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
 /// The budget under which the log was written.
@@ -39,40 +38,6 @@ fn options(memory: u64) -> Options {
     options
 }
 
-/// Stands in the way of flushes.
-#[derive(Default)]
-struct Door {
-    open: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gates for Door {
-    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
-
-    fn pass(&self, point: Point) {
-        if point == Point::FlushBegins {
-            let mut open = self.open.lock();
-            while !*open {
-                self.opened.wait(&mut open);
-            }
-        }
-    }
-
-    fn rest(&self) -> bool {
-        false
-    }
-}
-
-/// Opens the door at its end: a test that fails would otherwise wait for a flush.
-struct Doorkeeper(Arc<Door>);
-
-impl Drop for Doorkeeper {
-    fn drop(&mut self) {
-        *self.0.open.lock() = true;
-        self.0.opened.notify_all();
-    }
-}
-
 /// Writes until writers would have to wait for memory. Returns how many entries that are.
 fn fill(db: &Db) -> usize {
     let mut written = 0;
@@ -93,11 +58,8 @@ fn fill(db: &Db) -> usize {
 /// entries they have.
 fn killed(copies: &[PathBuf]) -> usize {
     let dir = tempfile::tempdir().unwrap();
-    let door = Arc::new(Door::default());
-    let mut options = options(BUDGET);
-    options.gates = Some(door.clone());
-    let db = Db::open_with(dir.path(), options).unwrap();
-    let doorkeeper = Doorkeeper(door);
+    let (db, barriers) = Barriers::open(dir.path(), options(BUDGET)).unwrap();
+    barriers.close(&[Point::FlushBegins]);
     let written = fill(&db);
     let stats = db.stats();
     let (log, memtables) = (stats.log_needed_bytes, stats.memory.memtables);
@@ -107,7 +69,7 @@ fn killed(copies: &[PathBuf]) -> usize {
     for copy in copies {
         esker_testkit::files::copy(dir.path(), copy);
     }
-    drop(doorkeeper);
+    drop(barriers);
     db.close().unwrap();
     written
 }

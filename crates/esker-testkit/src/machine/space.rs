@@ -1,22 +1,8 @@
-//! What the machine expects of the files: without readers and with nothing left to do, there are
+//! Space does not leak: when nothing holds a file any more and the background has finished, the run files are
 //! the files that the manifest names, and no others.
 
 use super::Machine;
-use esker::fs::Fs;
-use esker::internals::manifest::{self, Superblocks, Version};
-use esker::internals::run::{RunFile, Segment, SegmentMeta};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
-
-/// How often the background is asked to finish before what is left counts as forgotten, each time
-/// after a longer pause: a call that the system has put to sleep keeps old states of the tree until
-/// it goes on, and does not tell.
-const ATTEMPTS: u32 = 14;
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-
-/// The stretches of run files that the manifest refers to, by file.
-type Live = BTreeMap<u64, BTreeSet<(u64, u64)>>;
+use crate::referred;
 
 impl Machine {
     /// Ends what holds files, and checks that everything else goes.
@@ -24,55 +10,6 @@ impl Machine {
         self.finish_checkpoint();
         self.walks.clear();
         self.keeper.let_go();
-        let mut left = Vec::new();
-        for attempt in 0..ATTEMPTS {
-            if attempt > 0 {
-                std::thread::sleep(FIRST_PAUSE * (1 << attempt));
-            }
-            self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}"));
-            esker::internals::sync::pin().flush();
-            let live = self.live();
-            let there = self.files();
-            let missing: Vec<_> = live.keys().filter(|file| !there.contains(file)).collect();
-            assert!(missing.is_empty(), "files are missing: {missing:?}");
-            left = there.into_iter().filter(|file| !live.contains_key(file)).collect();
-            if left.is_empty() {
-                return;
-            }
-        }
-        panic!("files that nothing refers to and nobody removes: {left:?}");
-    }
-
-    fn files(&self) -> BTreeSet<u64> {
-        let data = self.path.join("data");
-        let entries = self.disk.list(&data).unwrap_or_else(|e| panic!("list: {e}"));
-        entries.iter().filter_map(|entry| entry.name.strip_suffix(".run")?.parse().ok()).collect()
-    }
-
-    /// What the manifest on the disk refers to.
-    fn live(&self) -> Live {
-        let fs: Arc<dyn Fs> = self.disk.as_fs();
-        let superblocks = Superblocks::read(fs.as_ref(), &self.path);
-        let superblocks = superblocks.unwrap_or_else(|e| panic!("superblocks: {e}"));
-        let number = superblocks.map_or(1, |superblocks| superblocks.current().manifest);
-        let manifest = manifest::read(fs.as_ref(), &self.path, number, None);
-        let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
-        let data = self.path.join("data");
-        let object = |meta: &SegmentMeta, values| {
-            let file = RunFile::new(&fs, &data, meta.file, None, None);
-            Segment::with_values(meta.clone(), file, values)
-        };
-        let mut segment = |meta: &SegmentMeta| Segment::of(meta, object);
-        let mut version = Version::default();
-        for edit in &manifest.edits {
-            let next = version.apply(edit, &mut segment);
-            version = next.unwrap_or_else(|what| panic!("manifest: {what}"));
-        }
-        let mut live = Live::new();
-        for segment in version.segments() {
-            let meta = segment.meta();
-            live.entry(meta.file).or_default().insert((meta.offset, meta.len));
-        }
-        live
+        referred::check(self.db(), &self.disk.as_fs(), &self.path);
     }
 }

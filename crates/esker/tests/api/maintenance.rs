@@ -1,8 +1,6 @@
 use super::{Place, fill, fresh, key, run_files, settled, small, text};
-use esker::Db;
-use esker::internals::sync::{Gates, Point, Signal};
-use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
+use esker::internals::sync::Point;
+use esker_testkit::barriers::Barriers;
 
 #[test]
 fn flush_moves_memory_into_runs() {
@@ -67,59 +65,12 @@ fn compacting_a_range_or_one_keyspace_leaves_the_rest() {
     assert_eq!(text(other.get("k").unwrap()).as_deref(), Some("1"));
 }
 
-/// Holds compactions whose results are written, once asked to, until a caller waits for background work.
-#[derive(Default)]
-struct Held {
-    state: Mutex<HeldState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct HeldState {
-    /// Compactions are held.
-    holds: bool,
-    /// A compaction stands there.
-    stands: bool,
-    /// Who waits now lets it go.
-    armed: bool,
-    free: bool,
-}
-
-impl Held {
-    fn change<R>(&self, change: impl Fn(&mut HeldState) -> R) -> R {
-        let result = change(&mut self.state.lock());
-        self.changed.notify_all();
-        result
-    }
-}
-
-impl Gates for Held {
-    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
-
-    fn pass(&self, point: Point) {
-        match point {
-            Point::CompactionInstalls => {
-                self.change(|state| state.stands = state.holds);
-                let held = |state: &mut HeldState| state.holds && !state.free;
-                self.changed.wait_while(&mut self.state.lock(), held);
-            }
-            Point::CallerWaits => self.change(|state| state.free |= state.armed),
-            _ => {}
-        }
-    }
-
-    fn rest(&self) -> bool {
-        false
-    }
-}
-
 /// All of its parts get what was flushed meanwhile, and the caller knew only the first one.
 #[test]
 fn compact_compacts_what_a_compaction_under_way_splits() {
-    let (place, gates) = (Place::new(), Arc::new(Held::default()));
-    let mut options = small();
-    (options.gates, options.workers) = (Some(gates.clone() as _), Some(2));
-    let db = Db::open_with(place.path(), options).unwrap();
+    let (place, mut options) = (Place::new(), small());
+    options.workers = Some(2);
+    let (db, barriers) = Barriers::open(place.path(), options).unwrap();
     // As much as fits in a partition, and then more.
     let numbers = 0..6400;
     fill(&db, numbers.clone().step_by(20), 0);
@@ -127,9 +78,9 @@ fn compact_compacts_what_a_compaction_under_way_splits() {
     fill(&db, numbers.clone().step_by(2), 0);
     db.compact().unwrap();
     assert_eq!(db.stats().trees[0].partitions, 1);
-    gates.change(|state| state.holds = true);
+    barriers.close(&[Point::CompactionInstalls]);
     let mut left = numbers.clone().skip(1).step_by(2).peekable();
-    while !gates.change(|state| state.stands) {
+    while !barriers.stands_at(Point::CompactionInstalls) {
         fill(&db, left.by_ref().take(100), 1);
         db.flush().unwrap();
         assert!(left.peek().is_some(), "no compaction is ever due");
@@ -138,7 +89,7 @@ fn compact_compacts_what_a_compaction_under_way_splits() {
     db.flush().unwrap();
     let tree = &db.stats().trees[0];
     assert!(tree.partitions == 1 && !tree.deltas.is_empty(), "{tree:?}");
-    gates.change(|state| state.armed = true);
+    barriers.open_for_callers();
     db.compact().unwrap();
     let tree = &db.stats().trees[0];
     assert!(tree.partitions > 1 && tree.deltas.is_empty(), "{tree:?}");

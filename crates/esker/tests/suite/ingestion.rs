@@ -4,12 +4,11 @@
 use super::cuts::{PATH, World, cuts_of, key, world};
 use super::separating as options;
 use esker::fs::OpenMode;
-use esker::internals::sync::{Gates, Point, Signal};
+use esker::internals::sync::Point;
 use esker::{Db, Error, Options, Recovery};
 use esker_testkit::CrashFs;
-use parking_lot::Mutex;
+use esker_testkit::barriers::Barriers;
 use std::path::Path;
-use std::sync::Arc;
 
 const KEYS: usize = 400;
 
@@ -170,38 +169,17 @@ fn a_log_that_ends_before_an_ingestion_is_refused() {
     db.close().unwrap();
 }
 
-/// Ingests once, where a checkpoint has flushed and has not chosen its moment yet.
-#[derive(Default)]
-struct Between(Mutex<Option<Db>>);
-
-impl Gates for Between {
-    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
-
-    fn pass(&self, point: Point) {
-        if matches!(point, Point::CheckpointFlushed)
-            && let Some(db) = self.0.lock().take()
-        {
-            ingest(&db).unwrap();
-        }
-    }
-
-    fn rest(&self) -> bool {
-        false
-    }
-}
-
 /// Otherwise the log of the checkpoint would begin before what was ingested, and what is written there
 /// would be older.
 #[test]
 fn a_checkpoint_is_made_behind_what_is_ingested_meanwhile() {
-    let (disk, between) = (CrashFs::new(), Arc::new(Between::default()));
-    let mut options = sizes(&disk, 0);
-    options.gates = Some(between.clone());
-    let db = Db::open_with(PATH, options).unwrap();
+    let disk = CrashFs::new();
+    let (db, barriers) = Barriers::open(PATH, sizes(&disk, 0)).unwrap();
     build(&db, true);
-    *between.0.lock() = Some(db.clone());
+    let ingesting = db.clone();
+    barriers.at(Point::CheckpointFlushed, move |_| ingest(&ingesting).unwrap());
     db.checkpoint("/copy").unwrap();
-    assert!(between.0.lock().is_none());
+    assert_eq!(barriers.done(Point::CheckpointFlushed), 1);
     let copy = Db::open_with("/copy", sizes(&disk, 0)).unwrap();
     assert!(world(&copy) == world(&db));
     copy.insert(key(150), "later").unwrap();

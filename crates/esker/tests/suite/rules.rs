@@ -3,8 +3,9 @@
 
 use esker::fs::{Fs, OpenMode};
 use esker::internals::options::SmallTiers;
-use esker::internals::sync::{Gates, Point, Signal};
+use esker::internals::sync::Point;
 use esker::{Db, Durability, ErrorKind, LogKind, Options, PaceMode, Recovery, Stats};
+use esker_testkit::barriers::Barriers;
 use esker_testkit::crashfs::Fate;
 use esker_testkit::faultfs::{Effect, Op, Rule};
 use esker_testkit::files::copy;
@@ -393,40 +394,19 @@ fn r30_the_prefix_before_the_damage_can_be_kept() {
     assert_eq!(db.iter().unwrap().count(), 101, "what was given up does not come back");
 }
 
-/// Notes on which thread each point is reached.
-#[derive(Default)]
-struct Places(Mutex<std::collections::BTreeSet<(Point, String)>>);
-
-impl Gates for Places {
-    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
-
-    fn pass(&self, point: Point) {
-        let name = std::thread::current().name().unwrap_or_default().to_owned();
-        let kind = name.trim_end_matches(|last: char| last == '-' || last.is_ascii_digit());
-        self.0.lock().insert((point, kind.to_owned()));
-    }
-
-    fn rest(&self) -> bool {
-        false
-    }
-}
-
 /// Only what merges runs on the threads of low priority. Files are synced and results installed, under locks,
 /// where the priority is normal.
 #[test]
 fn s23_merging_threads_merge_and_do_nothing_else() {
     let (_keep, path) = place();
-    let places = Arc::new(Places::default());
     let mut options = small();
     options.workers = Some(2);
-    options.gates = Some(places.clone());
     let runs = SmallTiers { count: 3, fan_out: 3, runs: 2, direct: 2, tightens: false };
     (options.small_tiers, options.memtable_bytes) = (Some(runs), Some(16 << 10));
     (options.partition_bytes, options.segment_bytes) = (Some(4 << 10), 1 << 10);
-    let db = Db::open_with(&path, options).unwrap();
-    let reached = |point| places.0.lock().iter().any(|(at, _)| *at == point);
+    let (db, barriers) = Barriers::open(&path, options).unwrap();
     for number in 0..1_000_000u64 {
-        if number >= 10_000 && reached(Point::PushInstalled) {
+        if number >= 10_000 && barriers.was_reached(Point::PushInstalled) {
             break;
         }
         let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 5000;
@@ -434,7 +414,7 @@ fn s23_merging_threads_merge_and_do_nothing_else() {
     }
     db.compact().unwrap();
     db.close().unwrap();
-    let seen = places.0.lock().clone();
+    let seen = barriers.seen();
     for (point, thread) in &seen {
         let expected: &[&str] = match point {
             Point::CompactionReads | Point::CompactionSteps | Point::PushReads => &["esker-merge"],
@@ -455,28 +435,7 @@ fn s23_merging_threads_merge_and_do_nothing_else() {
         assert!(expected.contains(&thread.as_str()), "{point:?} on {thread}");
     }
     for point in [Point::PushReads, Point::PushInstalls, Point::CompactionReads] {
-        assert!(reached(point), "{point:?} was not reached: {seen:?}");
-    }
-}
-
-/// Holds what merges until it is let go.
-#[derive(Default)]
-struct Held(Mutex<bool>, Condvar);
-
-impl Gates for Held {
-    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
-
-    fn pass(&self, point: Point) {
-        if matches!(point, Point::PushReads | Point::CompactionReads) {
-            let mut free = self.0.lock();
-            while !*free {
-                self.1.wait(&mut free);
-            }
-        }
-    }
-
-    fn rest(&self) -> bool {
-        false
+        assert!(barriers.was_reached(point), "{point:?} was not reached: {seen:?}");
     }
 }
 
@@ -484,11 +443,10 @@ impl Gates for Held {
 #[test]
 fn s15_flushes_wait_where_no_further_run_may_lie() {
     let (_keep, path) = place();
-    let held = Arc::new(Held::default());
     let mut options = small();
     options.workers = Some(2);
-    options.gates = Some(held.clone());
-    let db = Db::open_with(&path, options).unwrap();
+    let (db, barriers) = Barriers::open(&path, options).unwrap();
+    barriers.close(&[Point::PushReads, Point::CompactionReads]);
     let writer = std::thread::spawn({
         let db = db.clone();
         move || {
@@ -506,8 +464,7 @@ fn s15_flushes_wait_where_no_further_run_may_lie() {
         looks = if runs == most && stats.pace.mode == PaceMode::Stopped { looks + 1 } else { 0 };
         most = runs;
     }
-    *held.0.lock() = true;
-    held.1.notify_all();
+    drop(barriers);
     writer.join().unwrap();
     assert!((10..=22).contains(&most), "{most} runs");
     db.close().unwrap();
