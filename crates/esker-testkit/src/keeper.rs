@@ -82,11 +82,17 @@ fn is_compaction(point: Point) -> bool {
     matches!(
         point,
         Point::CompactionReads
+            | Point::CompactionMoves
             | Point::CompactionSteps
             | Point::CompactionInstalls
             | Point::PushReads
             | Point::PushInstalls
     )
+}
+
+/// Whether nobody is held at a point: it may be passed where callers wait for what the thread does.
+fn is_open(point: Point) -> bool {
+    matches!(point, Point::SpaceEstimated | Point::CacheResizes | Point::IteratorLetsGo)
 }
 
 /// The name of the calling thread, if it is one that is held.
@@ -197,7 +203,7 @@ impl Gates for Keeper {
             }
             return;
         }
-        let Some(name) = name() else { return };
+        let Some(name) = name().filter(|_| !is_open(point)) else { return };
         state.note(&name, point as u64);
         while !state.may_pass(&name, point) {
             self.stay(&mut state, &name, Place::Held(point));

@@ -87,8 +87,21 @@ pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
     left.max(share).max(memory / CACHE_LEAST)
 }
 
+/// Gives the cache what is left for it; `calm`: whether nobody writes. It calls `pause` between decision and change.
+pub fn govern(
+    (settings, cache): (&Settings, &BlockCache),
+    taken: Taken,
+    calm: bool,
+    pause: impl FnOnce(),
+) {
+    if let Some(bytes) = decide(settings, taken, calm) {
+        pause();
+        give(bytes, settings, cache);
+    }
+}
+
 /// The new capacity of the cache, if it changes; `calm`: whether nobody writes. The settings keep it.
-pub fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
+fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
     let memory = settings.memory;
     let (wanted, now) =
         (left_for_cache(memory, settings.cache_bytes, taken), settings.cache_capacity());
@@ -101,6 +114,22 @@ pub fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
     }
     settings.set_cache_capacity(wanted);
     Some(wanted)
+}
+
+/// Gives the cache the capacity on which the caller has decided. Several threads may decide one after the other and
+/// come here in another order: each goes on until the cache has what was decided last.
+fn give(bytes: u64, settings: &Settings, cache: &BlockCache) {
+    let mut given = bytes;
+    loop {
+        cache.set_capacity(given);
+        // Seeded: the cache keeps the limit of an earlier decision.
+        bug!("admission_earlier_limit_given_last", return);
+        let decided = settings.cache_capacity();
+        if decided == given {
+            return;
+        }
+        given = decided;
+    }
 }
 
 #[cfg(test)]

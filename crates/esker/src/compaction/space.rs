@@ -38,6 +38,7 @@ use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Millis, SEQ_MAX, Seq};
 use crate::catalog::{KeyspaceState, Order};
 use crate::manifest::{Partition, Tree};
 use crate::run::{Run, Segment};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -115,20 +116,15 @@ impl Ledger {
         again || is_added(seen, now) && enough
     }
 
-    /// Looks, and returns what should be pushed or compacted.
-    pub fn look(
-        &mut self,
-        view: &View<'_>,
-        fresh: impl Fn(KeyspaceId) -> f64,
-    ) -> Vec<PartitionKey> {
-        let ((space, parts, keys), now) = (view.look(fresh), view.now);
+    /// Notes what a look has found that began at `now`: the space, the number of partitions, and whether there is
+    /// something to push or compact.
+    fn note(&mut self, (space, parts, more): (SpaceUse, u64, bool), now: Moment) {
         if self.seen.is_none_or(|seen| is_added(seen, now)) {
             self.found = 0;
         }
-        self.more = !keys.is_empty();
-        self.found += u64::from(self.more);
+        self.more = more;
+        self.found += u64::from(more);
         (self.latest, self.parts, self.seen) = (space, parts, Some(now));
-        keys
     }
 }
 
@@ -225,8 +221,27 @@ impl Waiting {
 }
 
 impl<'v> View<'v> {
-    /// What there is, how many partitions there are, and what comes next.
-    pub fn look(&self, fresh: impl Fn(KeyspaceId) -> f64) -> (SpaceUse, u64, Vec<PartitionKey>) {
+    /// Looks, notes what there is, and returns what should be pushed or compacted. One thread looks at a time. It
+    /// calls `pause` after the estimate, without the lock of the ledger.
+    pub fn look(
+        &self,
+        ledger: &Mutex<Ledger>,
+        fresh: impl Fn(KeyspaceId) -> f64,
+        pause: impl FnOnce(),
+    ) -> Vec<PartitionKey> {
+        let (parts, space) = self.estimate(fresh);
+        let count = parts.len() as u64;
+        pause();
+        let keys = self.choose(parts, space);
+        // Seeded: what is flushed during a look counts as seen by it.
+        let flushes = self.now.flushes + u64::from(bug!("compaction_space_missed_flush_is_seen"));
+        let now = Moment { flushes, ..self.now };
+        ledger.lock().note((space, count, !keys.is_empty()), now);
+        keys
+    }
+
+    /// The partitions, and what there is in them.
+    fn estimate(&self, fresh: impl Fn(KeyspaceId) -> f64) -> (Vec<Part<'v>>, SpaceUse) {
         let (mut parts, mut frozen) = (Vec::new(), Vec::new());
         let branched = self.trees.catalog.lock().is_branched();
         let mut known = Known { branched, counted: HashSet::new() };
@@ -253,8 +268,7 @@ impl<'v> View<'v> {
                 space.held += part.base.bytes();
             }
         }
-        let count = parts.len() as u64;
-        (space, count, self.choose(parts, space))
+        (parts, space)
     }
 
     /// Whether every reader sees what was written there, and all that is newer.

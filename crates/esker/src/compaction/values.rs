@@ -158,11 +158,12 @@ pub struct Planning<'p, O> {
 
 impl<O: KeyOrder> Planning<'_, O> {
     /// The pieces of the output, and the value segments that are emptied; `free`: bytes of free space. It
-    /// calls `pause` between steps.
+    /// calls `pause` between steps, and `moving` if any are.
     pub fn pieces(
         &self,
         free: u64,
         pause: impl FnMut() -> Result<()>,
+        moving: impl FnOnce(),
     ) -> Result<(Vec<Piece<Arc<Segment>>>, Moves)> {
         let pieces = self.plan(&Moves::default());
         let parts = parts(self.old);
@@ -172,8 +173,11 @@ impl<O: KeyOrder> Planning<'_, O> {
         let alive = self.alive(&pieces, pause)?;
         let room = (free as f64 - written_bytes(&pieces)).max(0.0) as u64;
         let moves = self.choose(&parts, &alive, room);
-        let pieces = if moves.of.is_empty() { pieces } else { self.plan(&moves) };
-        Ok((pieces, moves))
+        if moves.of.is_empty() {
+            return Ok((pieces, moves));
+        }
+        moving();
+        Ok((self.plan(&moves), moves))
     }
 
     fn plan(&self, moves: &Moves) -> Vec<Piece<Arc<Segment>>> {
@@ -310,6 +314,8 @@ impl<O: KeyOrder> Planning<'_, O> {
 /// that are. Each comes with that part, and with what is alive of it.
 fn emptiest(mut worth: Vec<(f64, u64, Place)>, room: u64) -> (Vec<Place>, u64) {
     worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
+    // Seeded: with little space, much moves for little that is given back.
+    bug!("compaction_fullest_values_move_first", worth.reverse());
     let (mut of, mut bytes) = (Vec::new(), 0_u64);
     for (_, stays, place) in worth {
         let fits = bytes.saturating_add(stays) <= room;

@@ -9,6 +9,7 @@ use crate::compaction::{settle, space, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::stats::counters::Counter;
+use crate::sync::Point;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -69,28 +70,29 @@ impl Core {
         if self.work.tighten(turned, temperature::CAUSE) || more {
             return Calmness::Calm;
         }
+        let left = looks.wait(settings, now);
+        drop(looks);
         self.calm.lock().tightened(visible);
         self.govern();
         self.reserve.rest(|| self.state_now().active().bytes());
-        wait(looks.wait(settings, now))
+        wait(left)
     }
 
     /// Has compacted what gives back space ([`space`]); `None`: there is nothing, or it is not the time.
     fn reclaim(&self, quiet: bool) -> Option<Calmness> {
-        let mut ledger = self.space.lock();
         let (flushes, changes) = self.counters.background.changes();
         let ingested = self.ingested_end.load(Ordering::Acquire);
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let (trees, oldest) = (version.trees().len(), self.snapshots.first());
         let now = space::Moment { flushes, ingested, changes, trees, oldest, quiet };
-        if self.reserve.is_tight() || self.work.is_compacting() || !ledger.is_due(now) {
+        if self.reserve.is_tight() || self.work.is_compacting() || !self.space.lock().is_due(now) {
             return None;
         }
         let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
         let trees = settle::View { version, catalog, store, settings, room };
-        let (visible, time) = (self.visible(), self.earliest_time());
-        let view = space::View { trees, now, visible, time };
-        let keys = ledger.look(&view, |id| self.work.fresh(id));
+        let view = space::View { trees, now, visible: self.visible(), time: self.earliest_time() };
+        let pause = || self.gate(Point::SpaceEstimated);
+        let keys = view.look(&self.space, |id| self.work.fresh(id), pause);
         (!keys.is_empty() && self.work.tighten(keys, SPACE)).then_some(Calmness::Calm)
     }
 

@@ -205,7 +205,8 @@ impl Core {
             settings: &self.settings,
             moment,
         };
-        let (pieces, moves) = planning.pieces(self.reserve.free(), || self.between_steps())?;
+        let (pause, moving) = (|| self.between_steps(), || self.gate(Point::CompactionMoves));
+        let (pieces, moves) = planning.pieces(self.reserve.free(), pause, moving)?;
         let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
         self.check_fits(written_bytes(&pieces) + moves.bytes as f64)?;
         let inputs = old.runs().flat_map(|run| run.segments());

@@ -26,7 +26,7 @@ use crate::state::State;
 use crate::state::current::Current;
 use crate::state::snapshots::Snapshots;
 use crate::stats::counters::Counters;
-use crate::sync::{Gates, Latch, Point, Signal};
+use crate::sync::{Gates, Latch, Point, Signal, pass};
 use crate::trace::Slowest;
 use crate::txn::Transactions;
 use crate::waits::Waits;
@@ -187,10 +187,8 @@ impl Core {
 
     /// Reports where the calling thread is; a test may hold it there.
     #[inline]
-    pub(super) fn gate(&self, point: Point) {
-        if let Some(gates) = &self.gates {
-            gates.pass(point);
-        }
+    pub(crate) fn gate(&self, point: Point) {
+        pass(self.gates.as_deref(), point);
     }
 
     /// The state of readers, for callers that only inspect it.

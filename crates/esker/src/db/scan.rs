@@ -17,7 +17,7 @@ use crate::run::{Role, RunCursor};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
-use crate::sync::pin;
+use crate::sync::{Point, pin};
 use crate::trace::tally::Tally;
 use crate::trace::{Unwatched, Watcher};
 use std::cmp::Ordering;
@@ -253,6 +253,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     fn look_at_pins(&mut self) {
         let Some(inner) = &mut self.inner else { return };
         if self.looks.are_much(inner.held()) {
+            self.core.gate(Point::IteratorLetsGo);
             inner.let_go();
         }
         self.looks.count_itself(size_of::<Self>() as u64 + inner.own_bytes());

@@ -9,7 +9,7 @@
 //! 3. A writer that fills a set, or the log after the set's start, seals the set; a worker flushes
 //!    it.
 
-use crate::admission::governor::{Taken, decide, described};
+use crate::admission::governor::{Taken, described, govern};
 use crate::admission::relief::Way;
 use crate::admission::{Admission, Debts, Pressure, Terms, would_block};
 use crate::base::{CustomOrder, Kind, SEQ_MAX, Seq};
@@ -551,9 +551,7 @@ impl Core {
         let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes(), unshared));
         let calm = self.calm.lock().is_tight(self.visible());
         self.pool.trim_if(calm);
-        if let Some(bytes) = decide(&self.settings, taken, calm) {
-            self.cache.set_capacity(bytes);
-        }
+        govern((&self.settings, &self.cache), taken, calm, || self.gate(Point::CacheResizes));
     }
 
     /// Gives the pacer the present debts. Wakes waiting writers if they may go on.

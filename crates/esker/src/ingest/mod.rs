@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::events::EventKind;
 use crate::manifest::{Partition, Store};
 use crate::run::{RunWriter, Source};
+use crate::sync::Point;
 use crate::txn::ingested::HalfOpen;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -266,6 +267,7 @@ impl Ingestor {
         }
         let (mut flushes, mut hold) = (0, None);
         loop {
+            core.gate(Point::IngestionSynced);
             match self.try_commit(core)? {
                 Attempt::Done => break,
                 Attempt::MustFlush => {
@@ -333,6 +335,7 @@ impl Ingestor {
             return Ok(Attempt::MustFlush);
         }
         let ready = if custom { Some(self.plan(core, pipeline.reserved())?) } else { None };
+        core.gate(Point::IngestionLooked);
         self.claim(core, pipeline, &mut store, ready)
     }
 
@@ -352,7 +355,9 @@ impl Ingestor {
             if is_late && !bug!("ingest_position_of_another_write") {
                 return Ok(Attempt::Late);
             }
-            if self.must_flush(core, (false, seq))? {
+            // Seeded: what is written while an ingestion commits hides what is ingested later.
+            let looks = !bug!("ingest_memtables_looked_at_once");
+            if looks && self.must_flush(core, (false, seq))? {
                 return Ok(Attempt::MustFlush);
             }
             let plan = ready.map_or_else(|| self.plan(core, seq), Ok)?;
@@ -402,8 +407,12 @@ impl Ingestor {
     fn install(&self, core: &Core, store: &mut Store, plan: Plan) -> Result<()> {
         let Plan { seq, change, surplus } = plan;
         // Compactions of the new trees wait for the publication (`Core::compaction_rule`).
-        core.ingested_end.store(seq + 1, Ordering::Release);
+        // Seeded: a compaction drops what a snapshot of before the publication sees.
+        if !bug!("ingest_compactions_do_not_wait") {
+            core.ingested_end.store(seq + 1, Ordering::Release);
+        }
         core.make_change(store, change, ())?;
+        core.gate(Point::IngestionRecorded);
         core.work.force(surplus);
         core.transactions.ingested(self.loads.values().map(|load| load.ingested_at(seq)));
         Ok(())

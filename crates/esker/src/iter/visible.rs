@@ -265,6 +265,10 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Place::Outside => return self.tree.check(),
             Place::Forward | Place::Expiring | Place::InPieces => self.skip_key()?,
             Place::Folded | Place::Refused => self.leave_key()?,
+            // Seeded: an iterator that has let go shows its entry again.
+            Place::Apart if bug!("iter_let_go_repeats_its_entry") => {
+                self.tree.seek(&self.key, self.at)?;
+            }
             Place::Backward | Place::RefusedBackward | Place::Apart => {
                 self.tree.seek(&self.key, 0)?;
             }
@@ -308,7 +312,10 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         if self.place < Place::Backward {
             let mut value = std::mem::take(&mut self.value);
             value.clear();
-            value.extend_from_slice(self.value());
+            // Seeded: an iterator that has let go has no value, or an earlier one.
+            if !bug!("iter_let_go_forgets_the_value") {
+                value.extend_from_slice(self.value());
+            }
             self.remember_key();
             self.value = value;
         }

@@ -3,7 +3,8 @@
 //! At a point, a thread calls the [`Gates`] of the options, if there are any, and continues when
 //! they return. So a test can make a flush wait between choosing what to write and writing it,
 //! while the test creates and drops snapshots, keyspaces and branches. Without gates, a point costs
-//! one check of an option that is `None`. Puts and gets pass no points.
+//! one check of an option that is `None`. Puts, gets and the steps of iterators pass no points; an iterator
+//! passes one each time that it lets go of what it holds.
 //!
 //! A thread at a point holds no lock that callers of the database take, unless the point says so.
 
@@ -26,6 +27,9 @@ pub enum Point {
     CompactionBegins,
     /// A compaction knows which versions it must keep, and begins to read one partition.
     CompactionReads,
+    /// A compaction knows which value segments it empties, and has moved nothing. One that empties none
+    /// does not pass here.
+    CompactionMoves,
     /// A compaction pauses between its steps.
     CompactionSteps,
     /// The file of a compaction is written and synced; no manifest names it.
@@ -36,6 +40,11 @@ pub enum Point {
     PushInstalls,
     /// The manifest records a push, and readers see it.
     PushInstalled,
+    /// A look for dead space has made its estimate, and has chosen nothing. Calls that wait until nothing is
+    /// left to do wait for the look.
+    SpaceEstimated,
+    /// The governor has decided on a limit of the cache, and the cache has the old one.
+    CacheResizes,
     /// A worker is about to release space.
     SpaceReturns,
     /// The log is about to be synced because it has waited for long.
@@ -46,8 +55,27 @@ pub enum Point {
     CheckpointChose,
     /// A checkpoint is about to link a file. No space is released meanwhile.
     CheckpointLinks,
+    /// An ingestion has synced its files, and looks at the memtables next. After several attempts in vain,
+    /// writers wait for it.
+    IngestionSynced,
+    /// An ingestion has found nothing in the memtables, and takes its position next. It holds the lock of
+    /// changes of the tree, so only reads and writes without a custom comparator go on.
+    IngestionLooked,
+    /// The manifest records an ingestion, and readers do not see it yet. It holds the lock of changes of the
+    /// tree, and later writes wait for its position, so only reads and new snapshots go on.
+    IngestionRecorded,
+    /// An iterator is about to let go of the blocks that it holds.
+    IteratorLetsGo,
     /// A caller is about to wait for background work. Gates that hold this work must release it.
     CallerWaits,
+}
+
+/// Reports to the gates, if there are any, that the calling thread has reached a point.
+#[inline]
+pub fn pass(gates: Option<&dyn Gates>, point: Point) {
+    if let Some(gates) = gates {
+        gates.pass(point);
+    }
 }
 
 /// Decides when threads go on.

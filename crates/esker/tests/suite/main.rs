@@ -15,6 +15,7 @@ mod ingestion;
 mod interrupted_open;
 mod longest_bounds;
 mod operations;
+mod points;
 mod push_faults;
 mod readme;
 mod replay;
