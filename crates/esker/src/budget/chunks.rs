@@ -102,6 +102,11 @@ impl ChunkPool {
     /// Notes that the cache may have so many chunks more than it has, and lets the system have what waits
     /// beyond that. The number is asked for under the lock, so that an old one does not replace a newer.
     pub fn set_room_of_cache(&self, chunks: impl FnOnce() -> usize) {
+        // Seeded: what the cache told first replaces what it told last.
+        if bug!("budget_earlier_room_noted_last") {
+            self.of_cache.store(chunks(), Ordering::Relaxed);
+            return;
+        }
         let mut spare = self.spare.lock();
         self.of_cache.store(chunks(), Ordering::Relaxed);
         let most = self.most().min(spare.len());

@@ -94,6 +94,8 @@ impl Buffers {
         match spare.iter().position(|spare| fits(spare, usual)) {
             Some(found) => {
                 let found = spare.swap_remove(found);
+                // Seeded: a buffer that is used again counts twice.
+                bug!("budget_buffers_used_again_count_twice", return found);
                 self.account.subtract(found.capacity() as u64);
                 found
             }

@@ -53,3 +53,24 @@ fn the_cache_leaves_half_of_a_set_to_memtables() {
     let of_memtables = taken(&pool, 3);
     assert_eq!((pool.bytes().0, of_memtables.len()), (0, 3));
 }
+
+/// The number is asked for under the lock: one that was asked for first is not noted last.
+#[test]
+fn the_room_of_the_cache_is_what_it_told_last() {
+    let pool = ChunkPool::new(SET);
+    std::thread::scope(|scope| {
+        pool.set_room_of_cache(|| {
+            let later = scope.spawn(|| pool.set_room_of_cache(|| 0));
+            // If it does not wait, it ends now. It has not to be seen waiting.
+            for _ in 0..100_000 {
+                if later.is_finished() {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+            3
+        });
+    });
+    taken(&pool, 20).into_iter().for_each(|chunk| pool.give(chunk));
+    assert_eq!(pool.bytes(), (4 * pool.chunk_bytes(), 0));
+}
