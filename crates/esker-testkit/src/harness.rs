@@ -4,7 +4,7 @@ use crate::model::{Folded, Joined, Model, NAMES, Op, Trimmed, is_folded, merges}
 use esker::internals::options::{SmallRest, SmallTiers};
 use esker::{
     Associative, AssociativeOperator, Batch, Clock, CompactionFilter, Compression, Db, Durability,
-    Iter, Keyspace, KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction,
+    Ingestion, Iter, Keyspace, KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction,
     TransactionOptions, ValueReader,
 };
 use std::io::{Read, Seek, SeekFrom};
@@ -136,6 +136,28 @@ fn keyspace_options(slot: usize) -> KeyspaceOptions {
 
 /// Applies writes as one batch, which must not make or drop keyspaces. Returns its position.
 pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
+    db.write_with(batch_of(db, ops)?, durability)
+}
+
+/// Applies writes as [`write`] does, without a wait for a turn, memory or space. A single put or delete in
+/// the class of the database goes the short way that there is for it.
+///
+/// # Errors
+/// As the write; [`esker::Error::WouldBlock`] if it would have to wait: then nothing is written.
+pub fn try_write(db: &Db, ops: &[Op], durability: Durability) -> Result<()> {
+    match ops {
+        [Op::Put(slot, key, value)] if durability == Durability::Process => {
+            keyspace(db, *slot)?.try_insert(key, value)
+        }
+        [Op::Delete(slot, key)] if durability == Durability::Process => {
+            keyspace(db, *slot)?.try_remove(key)
+        }
+        ops => db.try_write_with(batch_of(db, ops)?, durability).map(drop),
+    }
+}
+
+/// These writes, which must not make or drop keyspaces.
+fn batch_of(db: &Db, ops: &[Op]) -> Result<Batch> {
     let mut batch = Batch::new();
     for op in ops {
         match op {
@@ -159,7 +181,7 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
             }
         }
     }
-    db.write_with(batch, durability)
+    Ok(batch)
 }
 
 /// Applies writes as one transaction, with reads, and with writes that are taken back, in between.
@@ -212,6 +234,61 @@ pub fn write_in(db: &Db, tx: &Transaction, op: &Op) -> Result<()> {
             what: "a transaction makes and drops no keyspaces".to_owned(),
         }),
     }
+}
+
+/// Applies writes as one ingestion, or as two that are joined. Ranges come before the entries of their
+/// keyspace, which are in order; no keyspace is made or dropped. Half of all values come from readers.
+///
+/// # Errors
+/// What a call of the ingestion fails with; then it is dropped.
+pub fn ingest(db: &Db, ops: &[Op], rng: &mut Rng) -> Result<()> {
+    let mut ingestion = db.ingest()?;
+    if rng.percent(40) {
+        let mut other = db.ingest()?;
+        let (first, second) = ops.split_at(rng.below(ops.len() as u64 + 1) as usize);
+        add_all(db, &mut ingestion, first)?;
+        add_all(db, &mut other, second)?;
+        ingestion.join(other)?;
+    } else {
+        add_all(db, &mut ingestion, ops)?;
+    }
+    ingestion.commit()
+}
+
+/// Adds writes to an ingestion.
+///
+/// # Errors
+/// What adding one fails with.
+pub fn add_all(db: &Db, ingestion: &mut Ingestion, ops: &[Op]) -> Result<()> {
+    ops.iter().try_for_each(|op| add(db, ingestion, op))
+}
+
+fn add(db: &Db, ingestion: &mut Ingestion, op: &Op) -> Result<()> {
+    match op {
+        // Half of them come in pieces, if they are long enough.
+        Op::Put(slot, key, value) if value.len().is_multiple_of(2) => {
+            ingestion.insert_reader(&keyspace(db, *slot)?, key, value.as_slice()).map(drop)
+        }
+        Op::Put(slot, key, value) => ingestion.insert(&keyspace(db, *slot)?, key, value),
+        Op::PutFor(slot, key, value, ttl) => {
+            let ttl = Duration::from_millis(*ttl);
+            ingestion.insert_with_ttl(&keyspace(db, *slot)?, key, value, ttl)
+        }
+        Op::Merge(slot, key, operand) => ingestion.merge(&keyspace(db, *slot)?, key, operand),
+        Op::Delete(slot, key) => ingestion.remove(&keyspace(db, *slot)?, key),
+        Op::DeleteRange(slot, start, end) => {
+            let low = start.as_ref().map_or(Bound::Unbounded, Bound::Included);
+            let high = end.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+            ingestion.remove_range::<&Vec<u8>>(&keyspace(db, *slot)?, (low, high))
+        }
+        Op::Create(_) | Op::Drop(_) | Op::SetTtl(..) | Op::Tick(_) => Ok(()),
+    }
+}
+
+/// Whether a failure has ended writing, so that only the next open says what became of the call that failed.
+pub fn is_poisoned(db: &Db) -> bool {
+    let dropped = db.drop_branch("there is no such branch");
+    dropped.is_err_and(|error| matches!(error, esker::Error::Poisoned { .. }))
 }
 
 /// Applies one write on its own, by the shortest way there is for it.

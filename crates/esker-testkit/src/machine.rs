@@ -23,6 +23,8 @@ mod branches;
 mod checkpoint;
 mod fork;
 mod gates;
+mod habits;
+mod impatient;
 mod ingestion;
 mod reached;
 mod reads;
@@ -42,7 +44,9 @@ use crate::model::{COUNTERS, Model, Op, SLOTS};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
+use habits::Habits;
 pub use reached::Reached;
+use reached::Watched;
 use walk::Walk;
 use withheld::Withheld;
 use {checkpoint::Checkpoint, fork::Fork};
@@ -96,8 +100,10 @@ pub struct Machine {
     copy: Option<PathBuf>,
     make: Generator,
     steps: u64,
+    habits: Habits,
     /// What earlier lives of the database came to.
     reached: Reached,
+    watched: Watched,
 }
 
 impl Machine {
@@ -130,7 +136,9 @@ impl Machine {
             copy: None,
             make: Generator::new(seed, keys),
             steps: 0,
+            habits: Habits::of(seed),
             reached: Reached::default(),
+            watched: Watched::default(),
         };
         // Numbers of writes begin at 1: a counter of 0 is none.
         machine.history.push(Entry { ops: Vec::new(), logged: true });
@@ -176,6 +184,7 @@ impl Machine {
             options.workers = Some(1);
         }
         self.keeper = keeper(&mut options, &mut self.options);
+        self.watched.listen(&mut options);
         let db = Db::open_with(&self.path, options);
         self.db = Some(db.unwrap_or_else(|error| panic!("open: {error}")));
     }
@@ -221,6 +230,7 @@ impl Machine {
         }
         self.keeper.settle();
         self.note_for_checkpoint();
+        self.watch_limit();
     }
 
     /// A digest of what the background did while it was held, and how much that was.
@@ -240,6 +250,11 @@ impl Machine {
     fn one(&mut self, op: &Op, durability: Durability) {
         let done = harness::write_as(self.db(), op, durability, &self.model);
         done.unwrap_or_else(|e| panic!("{op:?}: {e}"));
+        self.wrote_one(op);
+    }
+
+    /// Notes a write that was done.
+    fn wrote_one(&mut self, op: &Op) {
         if let Op::Create(slot) = op {
             self.births += 1;
             self.born[*slot] = self.births;
@@ -250,8 +265,11 @@ impl Machine {
 
     fn write_one(&mut self) {
         let op = self.make.write(&self.model);
-        let disk = self.percent(3);
-        self.one(&op, if disk { Durability::Disk } else { Durability::Process });
+        let durability = if self.percent(3) { Durability::Disk } else { Durability::Process };
+        match self.is_impatient() {
+            true => self.write_impatiently(op, durability),
+            false => self.one(&op, durability),
+        }
     }
 
     /// Time goes on.
@@ -275,10 +293,16 @@ impl Machine {
         let logged = durability != Durability::Buffered;
         let counter = if logged { LOGGED } else { BUFFERED };
         ops.push(count(counter, self.history.end() + 1));
-        match harness::write(self.db(), &ops, durability) {
-            Ok(_) => {}
-            Err(Error::BatchTooLarge { .. }) => return,
-            Err(error) => panic!("batch: {error}"),
+        if self.is_impatient() {
+            if !self.try_to_write(&ops, durability) {
+                return;
+            }
+        } else {
+            match harness::write(self.db(), &ops, durability) {
+                Ok(_) => {}
+                Err(Error::BatchTooLarge { .. }) => return,
+                Err(error) => panic!("batch: {error}"),
+            }
         }
         self.model.apply_all(&ops);
         self.history.push(Entry { ops, logged });
@@ -461,8 +485,9 @@ impl Machine {
         self.verify();
         self.reopen();
         self.check_space();
+        self.note_reached();
         self.db().close().unwrap_or_else(|e| panic!("close: {e}"));
-        self.reached
+        self.all_reached()
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::model::{COUNTERS, FLEETING, Model, Op, SLOTS, expires, is_folded, merges};
 use crate::rng::Rng;
+use std::collections::BTreeMap;
 
 /// What a batch leaves in the keyspace of counters when it is logged.
 pub const LOGGED: &[u8] = b"logged";
@@ -110,6 +111,39 @@ impl Generator {
     pub fn batch(&mut self, model: &Model, most: u64) -> Vec<Op> {
         let count = 1 + self.rng.below(most);
         (0..count).map(|_| self.write(model)).collect()
+    }
+
+    /// What an ingestion may write: for some keyspaces ranges that are removed, and then entries in the order of
+    /// their keys.
+    pub fn sorted(&mut self, model: &Model) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for slot in (0..SLOTS).filter(|slot| *slot != COUNTERS) {
+            if model.map(slot).is_none() || self.closed[slot] || self.rng.percent(40) {
+                continue;
+            }
+            let ranges = if self.rng.percent(25) { 1 + self.rng.below(3) } else { 0 };
+            for _ in 0..ranges {
+                let (start, end) = self.bounds(slot);
+                ops.push(Op::DeleteRange(slot, start, end));
+            }
+            let mut entries = BTreeMap::new();
+            for _ in 0..self.rng.below(60) {
+                let key = self.key(slot);
+                let sort_key = model.map(slot).map(|map| map.sort_key(&key));
+                let op = match self.rng.below(100) {
+                    0..=9 => Op::Delete(slot, key),
+                    10..=19 if merges(slot) => Op::Merge(slot, key, self.value()),
+                    20..=24 if expires(slot) => {
+                        let ttl = 1 + self.rng.below(200);
+                        Op::PutFor(slot, key, self.value(), ttl)
+                    }
+                    _ => Op::Put(slot, key, self.value()),
+                };
+                entries.insert(sort_key, op);
+            }
+            ops.extend(entries.into_values());
+        }
+        ops
     }
 
     /// Sets the time to live of a keyspace, or ends it.

@@ -10,6 +10,7 @@ impl Machine {
         self.finish_checkpoint();
         self.walks.clear();
         self.keeper.let_go();
-        referred::check(self.db(), &self.disk.as_fs(), &self.path);
+        let values = referred::check(self.db(), &self.disk.as_fs(), &self.path);
+        self.watch_values(&values);
     }
 }

@@ -6,6 +6,10 @@ use crate::harness::keyspace;
 use crate::model::is_folded;
 use std::ops::Bound;
 
+/// The iterators of a machine that has a crowd of them: together they hold more than their share.
+const CROWD: usize = 60;
+const NEW_IN_CROWD: usize = 12;
+
 impl Machine {
     /// An iterator over a random part of a slot, and what it must show.
     fn iterator(&mut self) -> Walk {
@@ -69,13 +73,20 @@ impl Machine {
         }
     }
 
+    /// An iterator that is forgotten for a while, or a crowd of them.
     pub(super) fn start_walk(&mut self) {
-        if self.walks.len() >= 4 {
-            let index = self.below(self.walks.len());
-            self.walks.swap_remove(index);
+        let (most, new) = if self.habits.crowded { (CROWD, NEW_IN_CROWD) } else { (4, 1) };
+        for _ in 0..new {
+            if self.walks.len() >= most {
+                let index = self.below(self.walks.len());
+                self.walks.swap_remove(index);
+            }
+            let mut walk = self.iterator();
+            if new > 1 {
+                walk.run(true, 1);
+            }
+            self.walks.push(walk);
         }
-        let walk = self.iterator();
-        self.walks.push(walk);
     }
 
     /// Goes on with an iterator that was made long ago.
