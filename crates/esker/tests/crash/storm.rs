@@ -1,9 +1,9 @@
 //! Everything at once: calls that fail, a disk that fills up, blocks that are torn, a kernel that
 //! writes back when it likes, kills and power cuts (C1, C2, C4, C7; R3 to R8, R11, R12, R24).
 //!
-//! One thread writes to a database and its branches, makes and drops branches, named snapshots and
-//! checkpoints, flushes, compacts, closes and reopens, on a simulated disk under a
-//! [`FaultFs`]. Images of the disk are taken at any of its operations: those inside
+//! One thread writes to a database and its branches, waits for its turn or does not, ingests, writes values in
+//! pieces, makes and drops branches, named snapshots and checkpoints, flushes, compacts, closes and reopens, on
+//! a simulated disk under a [`FaultFs`]. Images of the disk are taken at any of its operations: those inside
 //! an open, a close, a checkpoint or the making and dropping of a branch are among them. Each is
 //! opened, at times with a call that fails, and must hold what the history allows:
 //!
@@ -13,7 +13,9 @@
 //! 2. *Floor and ceiling.* A kill leaves every step that had returned, a power cut every step that
 //!    was durable; neither leaves more than had begun, nor a later step without an earlier one.
 //! 3. *Failed steps* happened as a whole or not at all (C2). A write leaves a key of its own, a
-//!    branch its name, so that the image itself says which of the two.
+//!    branch its name, so that the image itself says which of the two. A write that did not wait and would have
+//!    had to has written nothing, and of an ingestion that failed nothing is ever there, unless its failure
+//!    ended writing.
 //! 4. *A failed sync that drops the cache* takes what was not durable from the process, too. Then
 //!    open may refuse the hole that it leaves in the log, and keeps the prefix if told to.
 
@@ -22,7 +24,7 @@ use esker::repair::salvage;
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery};
 use esker_testkit::crashfs::Tear;
 use esker_testkit::faultfs::{Effect, Op, Rule};
-use esker_testkit::harness::{tiny_options, with_tiers};
+use esker_testkit::harness::{is_poisoned, tiny_options, with_tiers};
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::collections::BTreeMap;
 use std::io;
@@ -47,8 +49,67 @@ enum Change {
     Write(String, Vec<(usize, Vec<u8>, Option<Vec<u8>>)>),
     /// A range of the first keyspace, and the mark.
     RemoveRange(String, Vec<u8>, Vec<u8>, Vec<u8>),
+    Ingest(Ingested),
     Copy(String, String),
     Drop(String),
+    /// The removal of the mark of an earlier write, which is in one root only.
+    Unmark(String, Vec<u8>),
+}
+
+/// What is ingested to a root: in the first keyspace a mark, ranges that are removed, and entries in the order of
+/// their keys, removed where there is no value.
+#[derive(Debug, Clone)]
+struct Ingested {
+    root: String,
+    mark: Vec<u8>,
+    ranges: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    entries: BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>,
+}
+
+impl Ingested {
+    fn apply(&self, world: &mut World) {
+        let Some(map) = world.get_mut(&self.root) else { return };
+        for (space, low, high) in &self.ranges {
+            map.retain(|(of, key), _| of != space || key < low || key >= high);
+        }
+        for (place, value) in &self.entries {
+            match value {
+                Some(value) => map.insert(place.clone(), value.clone()),
+                None => map.remove(place),
+            };
+        }
+    }
+
+    /// Ingests it, in one ingestion or, from the entry with this number on, in two that are joined; an ingestion
+    /// that is not `whole` is not committed.
+    fn run(&self, db: &Db, cut: Option<usize>, whole: bool) -> esker::Result<bool> {
+        let db = root(db, &self.root)?;
+        let spaces = [db.keyspace(SPACES[0])?, db.keyspace(SPACES[1])?];
+        let mut ingestion = db.ingest()?;
+        for (space, low, high) in &self.ranges {
+            ingestion.remove_range(&spaces[*space], &low[..]..&high[..])?;
+        }
+        let mut other = cut.map(|_| db.ingest()).transpose()?;
+        for (number, ((space, key), value)) in self.entries.iter().enumerate() {
+            let behind = cut.is_some_and(|cut| number >= cut);
+            let to = other.as_mut().filter(|_| behind).unwrap_or(&mut ingestion);
+            match value {
+                // Half of the long values come in pieces.
+                Some(value) if number % 2 == 0 => {
+                    to.insert_reader(&spaces[*space], key, &value[..]).map(drop)
+                }
+                Some(value) => to.insert(&spaces[*space], key, value),
+                None => to.remove(&spaces[*space], key),
+            }?;
+        }
+        if let Some(other) = other {
+            ingestion.join(other)?;
+        }
+        if whole {
+            ingestion.commit()?;
+        }
+        Ok(whole)
+    }
 }
 
 impl Change {
@@ -69,11 +130,16 @@ impl Change {
                 map.retain(|(space, key), _| *space != 0 || key < low || key >= high);
                 map.insert((0, mark.clone()), b"removed".to_vec());
             }
+            Self::Ingest(ingested) => ingested.apply(world),
             Self::Copy(from, to) => {
                 let Some(map) = world.get(from).cloned() else { return };
                 world.insert(to.clone(), map);
             }
             Self::Drop(name) => drop(world.remove(name)),
+            Self::Unmark(root, mark) => {
+                let Some(map) = world.get_mut(root) else { return };
+                map.remove(&(0, mark.clone()));
+            }
         }
     }
 
@@ -85,8 +151,12 @@ impl Change {
             Self::Nothing => false,
             Self::Write(_, entries) => marked(&entries[0].1),
             Self::RemoveRange(.., mark) => marked(mark),
+            Self::Ingest(ingested) => marked(&ingested.mark),
             Self::Copy(_, to) => found.contains_key(to),
             Self::Drop(name) => !found.contains_key(name),
+            Self::Unmark(root, mark) => {
+                found.get(root).is_some_and(|map| !map.contains_key(&(0, mark.clone())))
+            }
         }
     }
 }
@@ -315,6 +385,28 @@ struct Life {
     rng: Rng,
     /// Numbers marks and names, over all lives.
     serial: usize,
+    reached: Reached,
+}
+
+/// What lives came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reached {
+    ingestions: u64,
+    /// Values that were written in pieces.
+    pieces: u64,
+    /// Ingestions that failed and left nothing.
+    without_trace: u64,
+    /// Writes that did not wait and would have had to.
+    refused: u64,
+}
+
+impl Reached {
+    fn add(&mut self, other: Self) {
+        self.ingestions += other.ingestions;
+        self.pieces += other.pieces;
+        self.without_trace += other.without_trace;
+        self.refused += other.refused;
+    }
 }
 
 impl Life {
@@ -328,14 +420,20 @@ impl Life {
         let number = self.history.steps.len() + 1;
         self.progress.begun.store(number, Ordering::SeqCst);
         let result = call();
-        if result.is_ok() {
-            change.apply(&mut self.world);
-        }
-        self.history.steps.push((change, result.is_ok()));
+        let certain = match &result {
+            Ok(_) => {
+                change.apply(&mut self.world);
+                (change, true)
+            }
+            Err(esker::Error::WouldBlock { .. }) => (Change::Nothing, true),
+            Err(_) => (change, false),
+        };
+        self.history.steps.push(certain);
         self.progress.ended.store(number, Ordering::SeqCst);
         match result {
             Ok(true) => self.progress.durable.store(number, Ordering::SeqCst),
             Ok(false) => {}
+            Err(esker::Error::WouldBlock { .. }) => self.reached.refused += 1,
             Err(error) => {
                 assert!(is_expected(&error), "{error:?}");
                 if !matches!(error.kind(), ErrorKind::DiskFull) {
@@ -367,8 +465,16 @@ impl Life {
             entries.push((space, key, self.rng.percent(80).then_some(value)));
         }
         let disk = self.rng.percent(12);
+        let waits = self.rng.percent(75);
+        let alone = self.rng.percent(30);
+        if alone {
+            entries.truncate(1);
+        }
         self.step(Change::Write(name.clone(), entries.clone()), || {
             let db = root(db, &name)?;
+            if alone && !waits && !disk {
+                return db.try_insert(&entries[0].1, "m").map(|()| false);
+            }
             let mut batch = esker::Batch::new();
             for (space, key, value) in &entries {
                 let keyspace = db.keyspace(SPACES[*space])?;
@@ -377,9 +483,114 @@ impl Life {
                     None => batch.remove(&keyspace, key),
                 }
             }
-            db.write_with(batch, if disk { Durability::Disk } else { Durability::Process })?;
+            let class = if disk { Durability::Disk } else { Durability::Process };
+            match waits {
+                true => db.write_with(batch, class),
+                false => db.try_write_with(batch, class),
+            }?;
             Ok(disk)
         })
+    }
+
+    /// Writes without a wait until a write is refused, or enough is written.
+    fn flood(&mut self, db: &Db) -> Result<(), esker::Error> {
+        let name = self.writable();
+        let refused = self.reached.refused;
+        for _ in 0..60 {
+            self.serial += 1;
+            let mark = format!("!{:06}", self.serial).into_bytes();
+            let value = vec![self.serial as u8; 3_000];
+            let change = Change::Write(name.clone(), vec![(0, mark.clone(), Some(value.clone()))]);
+            self.step(change, || root(db, &name)?.try_insert(&mark, &value).map(|()| false))?;
+            if self.reached.refused > refused {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a key without a wait. It has no mark of its own, so it removes that of another write, which is
+    /// there in one root only; what becomes of it if it fails is seen by that.
+    fn try_remove(&mut self, db: &Db) -> Result<(), esker::Error> {
+        let name = self.writable();
+        let others = |key: &(usize, Vec<u8>)| {
+            self.world.iter().filter(|(_, map)| map.contains_key(key)).count() == 1
+        };
+        let map = &self.world[&name];
+        let marks = map.keys().filter(|key| key.0 == 0 && key.1.starts_with(b"!"));
+        let Some((_, mark)) = marks.rev().find(|key| others(key)).cloned() else { return Ok(()) };
+        self.step(Change::Unmark(name.clone(), mark.clone()), || {
+            root(db, &name)?.try_remove(&mark).map(|()| false)
+        })
+    }
+
+    /// Ingests to both keyspaces.
+    fn ingest(&mut self, db: &Db) -> Result<(), esker::Error> {
+        self.serial += 1;
+        let root = self.writable();
+        let mark = format!("!{:06}", self.serial).into_bytes();
+        let mut entries = BTreeMap::from([((0, mark.clone()), Some(b"ingested".to_vec()))]);
+        for _ in 0..self.rng.below(30) {
+            let place = (self.rng.below(2) as usize, self.key());
+            let len = if self.rng.percent(5) { 5_000 } else { self.rng.below(200) };
+            let value = vec![self.serial as u8; len as usize];
+            entries.insert(place, self.rng.percent(85).then_some(value));
+        }
+        let mut ranges = Vec::new();
+        for _ in 0..self.rng.below(3) {
+            let (low, high) = (self.key(), self.key());
+            ranges.push((self.rng.below(2) as usize, low.clone().min(high.clone()), low.max(high)));
+        }
+        let cut = self.rng.percent(40).then(|| self.rng.below(entries.len() as u64) as usize);
+        let whole = self.rng.percent(85);
+        self.at_times_a_fault();
+        let ingested = Ingested { root, mark, ranges, entries };
+        let change = if whole { Change::Ingest(ingested.clone()) } else { Change::Nothing };
+        let result = self.step(change, || ingested.run(db, cut, whole));
+        self.reached.ingestions += u64::from(whole && self.was_done());
+        self.check_ingestion(db, (&ingested.root, &ingested.mark));
+        result
+    }
+
+    /// Writes a value in pieces.
+    fn write_in_pieces(&mut self, db: &Db) -> Result<(), esker::Error> {
+        let name = self.writable();
+        self.serial += 1;
+        let mark = format!("!{:06}", self.serial).into_bytes();
+        let value = vec![self.serial as u8; 5_000 + self.rng.below(20_000) as usize];
+        let change = Change::Write(name.clone(), vec![(0, mark.clone(), Some(value.clone()))]);
+        let result =
+            self.step(change, || root(db, &name)?.insert_reader(&mark, &value[..]).map(|_| true));
+        self.reached.pieces += u64::from(self.was_done());
+        self.check_ingestion(db, (&name, &mark));
+        result
+    }
+
+    /// Few steps are ingestions, so that a call of one fails is rare without this.
+    fn at_times_a_fault(&mut self) {
+        if self.rng.percent(30) {
+            self.progress.add(&self.faults, fault(&mut self.rng));
+        }
+    }
+
+    /// Whether the latest step returned without an error.
+    fn was_done(&self) -> bool {
+        self.history.steps.last().is_some_and(|(_, certain)| *certain)
+    }
+
+    /// If the latest step was an ingestion that failed, nothing of it is there, now or after a crash, unless the
+    /// failure ended writing: then the next open decides.
+    fn check_ingestion(&mut self, db: &Db, (name, mark): (&str, &[u8])) {
+        if self.was_done() || is_poisoned(db) {
+            return;
+        }
+        self.reached.without_trace += 1;
+        if let Ok(found) = root(db, name).and_then(|root| root.get(mark)) {
+            assert_eq!(found, None, "an ingestion failed and is visible");
+        }
+        if let Some(step) = self.history.steps.last_mut() {
+            *step = (Change::Nothing, true);
+        }
     }
 
     fn remove_range(&mut self, db: &Db) -> Result<(), esker::Error> {
@@ -464,6 +675,10 @@ impl Life {
             16..=19 => self.step(Change::Nothing, || db.flush().map(|()| true)),
             20 => self.step(Change::Nothing, || db.compact().map(|()| true)),
             21..=24 => self.step(Change::Nothing, || db.sync().map(|()| true)),
+            28..=34 => self.ingest(db),
+            35..=37 => self.write_in_pieces(db),
+            38..=42 => self.try_remove(db),
+            43 => self.flood(db),
             25..=27 => match read(db) {
                 Ok(found) => {
                     assert!(found == self.world, "live: {}", difference(&found, &self.world));
@@ -586,6 +801,7 @@ fn use_after(db: Db, faults: FaultFs, disk: &CrashFs, found: World, seed: u64) -
         history: History { base: found.clone(), steps: Vec::new() },
         world: found,
         serial: 900_000,
+        reached: Reached::default(),
         rng,
     };
     let steps = 5 + life.rng.below(20);
@@ -665,7 +881,7 @@ fn repair(disk: &CrashFs, rng: &mut Rng) -> u64 {
 }
 
 /// One disk, several lives on it, and what crashes would have left of them.
-fn workload(seed: u64) -> u64 {
+fn workload(seed: u64) -> (u64, Reached) {
     let mut rng = Rng::new(seed);
     let disk = CrashFs::new();
     disk.set_tear([Tear::Never, Tear::Sectors, Tear::Bytes][rng.below(3) as usize]);
@@ -686,6 +902,7 @@ fn workload(seed: u64) -> u64 {
         history: History { base: world.clone(), steps: Vec::new() },
         world,
         serial: 0,
+        reached: Reached::default(),
         rng,
     };
     let (mut points, mut db) = (0, Some(db));
@@ -726,12 +943,23 @@ fn workload(seed: u64) -> u64 {
         life.history = History { base: found.clone(), steps: Vec::new() };
         life.world = found;
     }
-    points
+    (points, life.reached)
 }
 
 #[test]
 fn faults_and_crashes_together_leave_a_prefix() {
     let _alone = super::alone();
     let wanted = number("ESKER_CRASH_POINTS").unwrap_or(800);
-    campaign("faults and crashes", 1, wanted, workload);
+    let reached = Mutex::new(Reached::default());
+    campaign("faults and crashes", 1, wanted, |seed| {
+        let (points, came_to) = workload(seed);
+        reached.lock().unwrap().add(came_to);
+        points
+    });
+    let reached = reached.into_inner().unwrap();
+    eprintln!("{reached:?}");
+    if number("ESKER_SEED").is_none() {
+        let Reached { ingestions, pieces, without_trace, refused } = reached;
+        assert!(ingestions > 0 && pieces > 0 && without_trace > 0 && refused > 0, "{reached:?}");
+    }
 }
