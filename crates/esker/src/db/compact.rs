@@ -230,8 +230,7 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let why = None;
-                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why: None };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }

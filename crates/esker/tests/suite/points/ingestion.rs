@@ -94,11 +94,11 @@ fn what_an_ingestion_has_recorded_is_seen_when_it_is_published() {
 fn a_compaction_waits_for_the_ingestion_that_it_finds() {
     let disk = CrashFs::new();
     let (db, barriers, mut pairs) = built(&disk);
+    barriers.close(&[Point::CompactionBegins]);
     let steps = [Step::Put(100, 300, 2)];
     write(&db.default_keyspace(), &steps);
     expect(&mut pairs, &steps);
     db.flush().unwrap();
-    barriers.close(&[Point::CompactionBegins]);
     let compacting = std::thread::spawn({
         let db = db.clone();
         move || db.compact().unwrap()

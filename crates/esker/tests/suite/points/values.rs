@@ -17,12 +17,12 @@ fn whoever_refers_to_values_that_are_moved_keeps_them() {
     let (db, barriers, mut pairs) = built(&disk);
     let (first, old) = (pairs.clone(), db.snapshot().unwrap());
     drop(db.branch("first").unwrap());
+    barriers.close(&[Point::CompactionMoves]);
     let steps = again(2);
     write(&db.default_keyspace(), &steps);
     expect(&mut pairs, &steps);
     db.flush().unwrap();
     drop(old);
-    barriers.close(&[Point::CompactionMoves]);
     let compacting = std::thread::spawn({
         let db = db.clone();
         move || db.compact().unwrap()
@@ -62,9 +62,9 @@ fn a_keyspace_is_dropped_while_its_values_are_moved() {
     let words = db.keyspace("words").unwrap();
     write(&words, &[Step::Put(0, super::KEYS, 1)]);
     words.compact().unwrap();
+    barriers.close(&[Point::CompactionMoves]);
     write(&words, &again(2));
     db.flush().unwrap();
-    barriers.close(&[Point::CompactionMoves]);
     let compacting = std::thread::spawn(move || words.compact());
     barriers.wait_for(Point::CompactionMoves);
     assert!(db.drop_keyspace("words").unwrap());
