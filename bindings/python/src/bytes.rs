@@ -28,6 +28,16 @@ impl Input<'_, '_> {
     }
 }
 
+impl<'py> Input<'_, 'py> {
+    /// The object that holds the bytes, for as long as they are needed.
+    pub(crate) fn into_object(self) -> Bound<'py, PyBytes> {
+        match self {
+            Self::Borrowed(bytes) => bytes.to_owned(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for Input<'a, 'py> {
     type Error = PyErr;
 

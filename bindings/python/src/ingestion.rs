@@ -1,13 +1,23 @@
 //! Ingestion: sorted entries that go into the files of a database directly.
 
 use crate::bytes::{Input, drop_detached};
-use crate::errors::{Result, invalid};
+use crate::errors::{Failure, Result, invalid};
 use crate::options::ttl_from;
 use crate::shared::Space;
 use crate::store::Store;
 use parking_lot::Mutex;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::{PyAny, PyBytes, PyIterator, PyTuple};
+use std::time::Duration;
+
+/// At most so many entries, and about so many bytes of them, are taken from an iterable before the
+/// interpreter's lock is released to add them.
+const CHUNK_ENTRIES: usize = 1024;
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A key and its value.
+type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Sorted entries on their way into the files of a database, of any number of its keyspaces.
 ///
@@ -44,6 +54,33 @@ impl Ingestion {
         then(state.as_mut().ok_or_else(ended)?, space)
     }
 
+    /// Adds entries without the interpreter's lock.
+    fn add_chunk(
+        &self,
+        py: Python<'_>,
+        chunk: &[Pair<'_>],
+        keyspace: Option<&Bound<'_, Store>>,
+        ttl: Option<Duration>,
+    ) -> Result<()> {
+        let entries: Vec<_> =
+            chunk.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes())).collect();
+        self.with(py, keyspace, |ingestion, space| {
+            let (keyspace, prefix) = (&space.keyspace, space.prefix.as_deref().unwrap_or_default());
+            py.detach(|| {
+                let mut whole = prefix.to_vec();
+                entries.iter().try_for_each(|(key, value)| {
+                    whole.truncate(prefix.len());
+                    whole.extend_from_slice(key);
+                    match ttl {
+                        None => ingestion.insert(keyspace, &whole, value),
+                        Some(ttl) => ingestion.insert_with_ttl(keyspace, &whole, value, ttl),
+                    }
+                })
+            })?;
+            Ok(())
+        })
+    }
+
     /// Ends it and returns what it was.
     fn take(&self, py: Python<'_>) -> Result<esker::Ingestion> {
         self.space.shared.check()?;
@@ -51,7 +88,41 @@ impl Ingestion {
     }
 }
 
-fn ended() -> crate::errors::Failure {
+/// Takes the next entries from an iterable into `chunk`; `false`: there are no more.
+fn take_chunk<'py>(
+    entries: &mut Bound<'py, PyIterator>,
+    chunk: &mut Vec<Pair<'py>>,
+) -> Result<bool> {
+    let mut bytes = 0;
+    while chunk.len() < CHUNK_ENTRIES && bytes < CHUNK_BYTES {
+        let Some(entry) = entries.next() else { return Ok(false) };
+        let (key, value) = pair_of(&entry?)?;
+        bytes += key.as_bytes().len() + value.as_bytes().len();
+        chunk.push((key, value));
+    }
+    Ok(true)
+}
+
+/// A tuple of two, or anything else that yields two.
+fn pair_of<'py>(entry: &Bound<'py, PyAny>) -> Result<Pair<'py>> {
+    let tuple = match entry.cast::<PyTuple>() {
+        Ok(tuple) => tuple.clone(),
+        Err(_) => {
+            let items = PyIterator::from_object(entry)?.collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(entry.py(), items)?
+        }
+    };
+    if tuple.len() != 2 {
+        let what = "an entry is a pair of key and value";
+        return Err(Failure::Python(PyTypeError::new_err(what)));
+    }
+    let object = |index| -> Result<Bound<'py, PyBytes>> {
+        Ok(tuple.get_item(index)?.extract::<Input<'_, 'py>>()?.into_object())
+    };
+    Ok((object(0)?, object(1)?))
+}
+
+fn ended() -> Failure {
     invalid("the ingestion has ended: begin another")
 }
 
@@ -86,6 +157,36 @@ impl Ingestion {
             })?;
             Ok(())
         })
+    }
+
+    /// Adds the entries of an iterable of pairs of key and value, as ``put`` does, and returns how many there
+    /// were. Pairs are taken a thousand at a time, and added while other threads run. After an error the
+    /// entries before the one that failed were added, and a few more pairs may have been taken.
+    #[pyo3(signature = (entries, *, keyspace=None, ttl=None))]
+    pub(crate) fn put_many(
+        &self,
+        py: Python<'_>,
+        entries: &Bound<'_, PyAny>,
+        keyspace: Option<&Bound<'_, Store>>,
+        ttl: Option<f64>,
+    ) -> Result<u64> {
+        let ttl = ttl.map(ttl_from).transpose()?;
+        // What is wrong about the call shows also if there is no entry.
+        self.with(py, keyspace, |_, _| Ok(()))?;
+        let mut entries = PyIterator::from_object(entries)?;
+        let (mut chunk, mut added) = (Vec::new(), 0);
+        loop {
+            // An iterator that is not written in Python does not look for Ctrl-C.
+            py.check_signals()?;
+            // The ingestion is not locked while the iterator runs, which may use it.
+            let taken = take_chunk(&mut entries, &mut chunk);
+            self.add_chunk(py, &chunk, keyspace, ttl)?;
+            added += chunk.len() as u64;
+            chunk.clear();
+            if !taken? {
+                return Ok(added);
+            }
+        }
     }
 
     /// Adds an operand for the merge operator of the keyspace, in the order of keys.
@@ -160,7 +261,7 @@ impl Ingestion {
     }
 
     /// Makes everything durable and visible at once, and ends the ingestion.
-    fn commit(&self, py: Python<'_>) -> Result<()> {
+    pub(crate) fn commit(&self, py: Python<'_>) -> Result<()> {
         let taken = self.take(py)?;
         Ok(py.detach(|| taken.commit())?)
     }

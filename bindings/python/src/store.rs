@@ -358,6 +358,22 @@ impl Store {
         Ingestion::new(py, &self.space)
     }
 
+    /// Ingests the entries of an iterable of pairs of key and value, whose keys ascend; returns how many
+    /// there were. Nothing is visible before it returns; then all of it is, and durable. After an error
+    /// nothing of it is kept. They expire ``ttl`` seconds from now.
+    #[pyo3(signature = (entries, *, ttl=None))]
+    fn ingest_sorted(
+        &self,
+        py: Python<'_>,
+        entries: &Bound<'_, PyAny>,
+        ttl: Option<f64>,
+    ) -> Result<u64> {
+        let ingestion = Ingestion::new(py, &self.space)?;
+        let added = ingestion.put_many(py, entries, None, ttl)?;
+        ingestion.commit(py)?;
+        Ok(added)
+    }
+
     fn __iter__(&self, py: Python<'_>) -> Result<Iterator> {
         let wish = Wish::everything();
         Iterator::new(py, &self.space, &wish, || self.space.keyspace.cursor())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 
 import pytest
 
@@ -62,6 +64,100 @@ def test_operands(db):
         load.merge(b"a", b"5")
         load.merge(b"b", b"4")
     assert dict(greatest) == {b"a": b"5", b"b": b"4"}
+
+
+def test_an_iterable_of_pairs_is_added(db):
+    users = db.keyspace("users")
+    numbers = range(5000)
+    with db.ingestion() as load:
+        assert load.put_many((b"%06d" % n, b"%d" % n) for n in numbers) == 5000
+        assert load.put_many(sorted({b"bob": b"2", b"ann": b"1"}.items()), keyspace=users) == 2
+        # Other buffers, and other pairs than tuples.
+        assert load.put_many([[bytearray(b"cid"), memoryview(b"03")[1:]]], keyspace=users) == 1
+        assert load.put_many([], keyspace=users) == 0
+        assert load.put_many([(b"dan", b"gone")], keyspace=users, ttl=0.0) == 1
+        assert list(db) == []
+    assert list(db) == [(b"%06d" % n, b"%d" % n) for n in numbers]
+    assert dict(users) == {b"ann": b"1", b"bob": b"2", b"cid": b"3"}
+    part = db.prefixed_db(b"p")
+    assert part.ingest_sorted((b"%05d" % n, bytes(2000)) for n in range(1500)) == 1500
+    assert users.ingest_sorted([(b"eve", b"gone")], ttl=0.0) == 1
+    assert len(list(part)) == 1500 and db.get(b"p01499") == bytes(2000)
+    assert len(users) == 3
+
+
+def test_what_is_wrong_in_an_iterable_ends_it_behind_what_came_before(db):
+    def broken():
+        for number in range(3000):
+            yield b"%06d" % number, b"v"
+        1 / 0
+
+    load = db.ingestion()
+    with pytest.raises(ZeroDivisionError):
+        load.put_many(broken())
+    with pytest.raises(esker.OutOfOrderError) as error:
+        load.put_many([(b"003000", b"v"), (b"003000", b"again"), (b"004000", b"v")])
+    assert error.value.key == b"003000"
+    for wrong in ([(b"1",)], [(b"1", b"2", b"3")], [1], [("1", b"2")], [b"12"], 7):
+        with pytest.raises(TypeError):
+            load.put_many(wrong)
+    with pytest.raises(esker.InvalidArgumentError):
+        load.put_many([], ttl=-1.0)
+    load.commit()
+    assert [key for key, _ in db] == [b"%06d" % number for number in range(3001)]
+    with pytest.raises(esker.InvalidArgumentError):
+        load.put_many([])
+
+    # Of one that is ingested as a whole nothing is kept.
+    users = db.keyspace("users")
+    with pytest.raises(ZeroDivisionError):
+        users.ingest_sorted(broken())
+    with pytest.raises(esker.OutOfOrderError):
+        users.ingest_sorted([(b"b", b"1"), (b"a", b"2")])
+    assert dict(users) == {}
+
+
+def test_an_iterable_may_use_its_ingestion_and_its_database(db):
+    load = db.ingestion()
+    users = db.keyspace("users")
+
+    def entries():
+        for number in range(2000):
+            load.put(b"%06d" % number, b"v", keyspace=users)
+            yield b"%06d" % number, users.get(b"%06d" % number) or b"none"
+
+    assert load.put_many(entries()) == 2000
+    load.commit()
+    assert len(list(users)) == 2000
+    assert {value for _, value in db} == {b"none"}
+
+
+def test_other_threads_run_while_entries_are_added(db):
+    turns, begun, done = [0], threading.Event(), threading.Event()
+
+    def count():
+        while not done.is_set():
+            turns[0] += 1
+            begun.set()
+            time.sleep(0)  # Gives the interpreter's lock away and takes it again.
+
+    entries = [(b"%08d" % number, bytes(100)) for number in range(50_000)]
+    interval = sys.getswitchinterval()
+    counter = threading.Thread(target=count)
+    counter.start()
+    begun.wait()
+    # No thread has to give the lock away, so the other one runs only where this one does so itself.
+    sys.setswitchinterval(1000)
+    try:
+        load = db.ingestion()
+        before = turns[0]
+        assert load.put_many(entries) == 50_000
+        after = turns[0]
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        counter.join()
+    assert after > before
 
 
 def test_threads_fill_one_each_and_one_of_them_commits(db, tmp_path):

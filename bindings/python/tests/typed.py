@@ -25,6 +25,10 @@ def program(path: str) -> None:
         with db.write_batch(transaction=True) as batch:
             batch.put(b"k", b"v")
         fruit = db.keyspace("fruit")
+        with db.ingestion() as load:
+            assert_type(load.put_many({b"k": b"v"}.items(), keyspace=fruit), int)
+            load.put_many({b"k": b"v"})  # type: ignore[dict-item]
+        assert_type(fruit.ingest_sorted((key, memoryview(key)) for key in [b"a", b"b"]), int)
         mapping: MutableMapping[bytes, bytes] = fruit
         assert_type(fruit[b"pear"], bytes)
         assert_type(mapping.pop(b"pear"), bytes)
