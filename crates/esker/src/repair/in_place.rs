@@ -17,7 +17,7 @@
 
 use super::destroy::{destroy, sync_parent};
 use super::report::Repaired;
-use super::target::{Nowhere, Target};
+use super::sink::{Nowhere, Target};
 use super::{Opened, Salvaged, check_source, fill, is_directory, walk};
 use crate::db::Core;
 use crate::directory::LOCK_NAME;

@@ -2,9 +2,9 @@
 
 use super::heirs::Heirs;
 use super::report::State;
+use super::sink::Sink;
 use super::source::Source;
 use super::state::Walk;
-use super::target::Sink;
 use crate::base::{KeyspaceId, Seq};
 use crate::directory::LOG_DIRECTORY;
 use crate::error::Result;

@@ -29,9 +29,9 @@ mod log;
 mod merge;
 mod report;
 mod seen;
+mod sink;
 mod source;
 mod state;
-mod target;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -72,7 +72,7 @@ use std::path::Path;
 pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
     let path = path.as_ref();
     let source = check_source(path, options)?;
-    walk::run(path, &source.options, &mut target::Nowhere::default())
+    walk::run(path, &source.options, &mut sink::Nowhere::default())
 }
 
 /// Saves everything readable of the database at `path` into a new one at `to`, which must not
@@ -104,11 +104,11 @@ pub fn salvage(
     let (path, to) = (path.as_ref(), to.as_ref());
     let source = check_source(path, options)?;
     check_target(path, to, options.fs.as_ref())?;
-    fill(path, &source, target::Target::create(to, options)?)
+    fill(path, &source, sink::Target::create(to, options)?)
 }
 
 /// Saves what can be read of an opened source into a new database.
-fn fill(path: &Path, source: &Opened, mut target: target::Target) -> Result<Salvaged> {
+fn fill(path: &Path, source: &Opened, mut target: sink::Target) -> Result<Salvaged> {
     let to = target.path().to_owned();
     let plan = walk::run(path, &source.options, &mut target)?;
     let written = target.finish()?;

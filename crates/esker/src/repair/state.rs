@@ -7,7 +7,7 @@
 use super::merge::{Place, Reference, Stored, Surroundings};
 use super::report::{Kept, Plan, State, shown};
 use super::seen::Seen;
-use super::target::Sink;
+use super::sink::Sink;
 use crate::base::codec::DecodeError;
 use crate::base::{Comparator, CustomOrder, FileId, KeyspaceId, Kind, limits};
 use crate::directory::DATA_DIRECTORY;

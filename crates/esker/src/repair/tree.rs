@@ -16,9 +16,9 @@
 use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
 use super::report::{Kept, State};
+use super::sink::Sink;
 use super::source::Source;
 use super::state::{Saver, SpaceOrder, Walk};
-use super::target::Sink;
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder};
 use crate::error::Result;
