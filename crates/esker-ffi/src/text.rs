@@ -1,18 +1,21 @@
 //! Texts that C reads from a handle.
 
+use esker::internals::stats::clients::Counted;
 use std::ffi::c_char;
 #[cfg(unix)]
 use std::os::unix::ffi::OsStrExt;
 
 /// Bytes as C takes them: followed by a zero byte, which is not counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Text(Box<[u8]>);
+pub(crate) struct Text(Box<[u8]>, Counted);
 
 impl Text {
     pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let mut bytes = bytes.into();
         bytes.push(0);
-        Self(bytes.into_boxed_slice())
+        let bytes = bytes.into_boxed_slice();
+        let counted = Counted::of(bytes.len());
+        Self(bytes, counted)
     }
 
     /// From a path: its bytes on Unix, a readable form elsewhere.

@@ -10,6 +10,7 @@ use crate::handle::kind;
 use crate::keyspace::esker_keyspace;
 use crate::txn::esker_txn;
 use esker::TransactionIter;
+use esker::internals::stats::clients::Counted;
 use std::ffi::{c_char, c_void};
 
 /// The entries of a keyspace as a transaction sees them, from both ends. Only one thread may use it
@@ -22,6 +23,8 @@ kind!(esker_txn_iter, b"esktxitr", TxnIterInner);
 pub(crate) struct TxnIterInner {
     iter: TransactionIter,
     entry: Option<(Vec<u8>, Vec<u8>)>,
+    /// The part of `entry` in what the program was handed.
+    counted: Counted,
 }
 
 /// Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
@@ -44,7 +47,7 @@ pub unsafe extern "C" fn esker_txn_iter_new(
         let keyspace = &shared(keyspace)?.keyspace;
         let range = range((start, start_len), (end, end_len))?;
         let iter = exclusive(txn)?.open()?.range::<&[u8]>(keyspace, range)?;
-        *place = give(TxnIterInner { iter, entry: None });
+        *place = give(TxnIterInner { iter, entry: None, counted: Counted::default() });
         Ok(())
     })
 }
@@ -66,7 +69,7 @@ pub unsafe extern "C" fn esker_txn_iter_new_prefix(
         let keyspace = &shared(keyspace)?.keyspace;
         let prefix = bytes(prefix, prefix_len, "prefix")?;
         let iter = exclusive(txn)?.open()?.prefix(keyspace, prefix)?;
-        *place = give(TxnIterInner { iter, entry: None });
+        *place = give(TxnIterInner { iter, entry: None, counted: Counted::default() });
         Ok(())
     })
 }
@@ -136,6 +139,8 @@ unsafe fn take(
         let mut inner = exclusive(iter)?;
         inner.entry = None;
         inner.entry = from(&mut inner.iter)?;
+        let bytes = inner.entry.as_ref().map_or(0, |(key, value)| key.len() + value.len());
+        inner.counted.set(bytes);
         *found = inner.entry.is_some();
         Ok(())
     })

@@ -6,6 +6,7 @@
 use crate::border::{answer, free, give, quiet, shared, write_if};
 use crate::handle::kind;
 use crate::text::Text;
+use esker::internals::stats::clients::Counted;
 use std::ffi::c_char;
 
 /// Bytes that the library returns: a value, or a text such as statistics. Release them with
@@ -19,11 +20,14 @@ kind!(esker_value, b"eskvalue", ValueInner);
 #[derive(Debug)]
 pub(crate) struct ValueInner {
     bytes: Vec<u8>,
+    /// Its part of what the program was handed.
+    _counted: Counted,
 }
 
 /// A value handle for bytes.
 pub(crate) fn give_value(bytes: Vec<u8>) -> *mut esker_value {
-    give(ValueInner { bytes })
+    let _counted = Counted::of(bytes.capacity());
+    give(ValueInner { bytes, _counted })
 }
 
 /// A value handle for a text, followed by a zero byte that is not counted.
@@ -32,7 +36,7 @@ pub(crate) fn give_text(text: String) -> *mut esker_value {
     bytes.reserve_exact(1);
     bytes.push(0);
     bytes.pop();
-    give(ValueInner { bytes })
+    give_value(bytes)
 }
 
 /// The bytes of a value; their number goes to `len`, which may be NULL. The pointer is valid until
@@ -95,3 +99,6 @@ pub unsafe extern "C" fn esker_list_get(
 pub unsafe extern "C" fn esker_list_free(list: *mut esker_list) {
     free(list);
 }
+
+#[cfg(test)]
+mod tests;
