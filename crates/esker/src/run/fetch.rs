@@ -235,6 +235,9 @@ impl ValueMove {
     }
 }
 
+/// The block of a value, where the value is in it, and why it is written anew.
+type MovedValue = (FramePin, (usize, usize), ValueMove);
+
 /// The value segments to which the input of a compaction refers.
 #[derive(Debug, Default)]
 pub struct KnownValues {
@@ -276,10 +279,7 @@ impl KnownValues {
 
     /// The value of a reference, where it is in its block and why it is written anew, if it is. One in pieces
     /// never is.
-    pub(super) fn moved(
-        &mut self,
-        reference: ValueRef,
-    ) -> Result<Option<(FramePin, (usize, usize), ValueMove)>> {
+    pub(super) fn moved(&mut self, reference: ValueRef) -> Result<Option<MovedValue>> {
         let known = self.known.get_mut(&reference.place()).filter(|_| !reference.is_in_pieces());
         let Some((known, why)) = known.and_then(|known| known.moves.map(|why| (known, why))) else {
             return Ok(None);

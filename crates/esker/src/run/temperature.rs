@@ -121,11 +121,12 @@ impl Segment {
         }
         let (mut samples, mut tried) = (Samples::default(), Vec::new());
         let is_data = self.meta().kind == SegmentKind::Data;
-        for (number, at) in spread(index.places.len(), JUDGED).enumerate() {
+        let judged = if is_data { JUDGED } else { JUDGED / TRIED_EVERY };
+        for (number, at) in spread(index.places.len(), judged).enumerate() {
             let stored = index.places[at].len;
-            let tries = number % TRIED_EVERY == TRIED_EVERY / 2;
+            let tries = !is_data || number % TRIED_EVERY == TRIED_EVERY / 2;
             let most = if tries { TRIED_BYTES_MAX } else { TRAINED_BYTES_MAX };
-            if stored > most || !tries && !is_data {
+            if stored > most {
                 continue;
             }
             let mut frame = self.read_block(&index, at, Purpose::Other)?;

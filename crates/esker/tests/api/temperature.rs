@@ -401,10 +401,11 @@ fn values_that_nobody_reads_are_compressed_strongly_once() {
     assert_eq!(cold.value_zstd_bytes, cold.value_bytes, "{cold:?}");
     assert!(cold.value_bytes * 8 < warm.value_bytes * 7, "{warm:?} became {cold:?}");
     let (all, cooled, warmed) = written(&db);
+    // Keys and references are written with their values.
     // Indexes are not counted.
     let counted = cooled > cold.value_bytes * 9 / 10 && cooled < cold.bytes * 11 / 10;
     assert!(counted, "{cooled}, {cold:?}");
-    assert!(all - before < cooled * 11 / 10 && warmed == 0, "{all}, {before}");
+    assert!(all - before < cooled * 5 / 4 && warmed == 0, "{all}, {before}");
     // The device has it back.
     let saved = warm.value_bytes - cold.value_bytes;
     shrinks(&db, &scene.place, |taken| taken < files - saved * 3 / 4);
@@ -569,13 +570,16 @@ fn keys_and_values_that_turn_cold_together_stay_apart() {
     }
     db.compact().unwrap();
     db.wait_until_idle().unwrap();
+    assert!(entries(db.iter().unwrap()) == expected);
     let warm = base(&db);
     (0..6).for_each(|_| scene.rest(250));
     let cold = base(&db);
-    assert!(cold.lz4_bytes == 0 && cold.zstd_bytes > 0, "{cold:?}");
+    // Not all keys turn with their values: those that do not are written as before.
+    assert!(cold.zstd_bytes > 0, "{cold:?}");
     assert_eq!(cold.value_zstd_bytes, cold.value_bytes, "{cold:?}");
-    assert!(cold.value_bytes > warm.value_bytes / 2, "{warm:?} became {cold:?}");
-    assert!(cold.bytes * 8 < warm.bytes * 7, "{warm:?} became {cold:?}");
+    // What becomes smaller does so by compression, not because values stand beside their keys.
+    let left = cold.value_bytes as f64 / warm.value_bytes as f64;
+    assert!(left > 0.6 && left < 0.75, "{left}: {warm:?} became {cold:?}");
     assert!(entries(db.iter().unwrap()) == expected);
     assert_eq!(db.get(key(17)).unwrap(), Some(records(17)));
     assert!(db.verify().unwrap().problems.is_empty());
