@@ -210,11 +210,16 @@ impl Segment {
 
     /// The index; read if it is not in memory, and kept there. Do not call it inside an epoch.
     pub(super) fn index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<SharedIndex> {
+        // What a compaction reads is not read by anybody.
+        let reads = matches!(purpose, Purpose::Get | Purpose::Scan);
         if let Some(index) = self.index.load_arc() {
-            self.touch();
+            match reads {
+                true => self.touch(),
+                false => _ = self.used.fetch_or(FOR_CACHE, Ordering::Relaxed),
+            }
             return Ok(index);
         }
-        if matches!(purpose, Purpose::Get | Purpose::Scan) {
+        if reads {
             self.used.fetch_or(FOR_LOOKS, Ordering::Relaxed);
         }
         let index = {
