@@ -33,6 +33,7 @@ mod temperature;
 mod transactions;
 mod walk;
 mod walks;
+mod watched;
 mod withheld;
 
 use crate::CrashFs;
@@ -46,8 +47,8 @@ use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
 use habits::Habits;
 pub use reached::Reached;
-use reached::Watched;
 use walk::Walk;
+use watched::Watched;
 use withheld::Withheld;
 use {checkpoint::Checkpoint, fork::Fork};
 

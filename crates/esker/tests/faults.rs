@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod full;
+mod ingested;
 
 use esker::{Db, Durability, Error, ErrorKind, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
@@ -42,12 +43,26 @@ fn options(fs: &FaultFs, seed: u64) -> Options {
     options
 }
 
-/// What a workload did: every write that was tried, and which of them were acknowledged.
+/// What a call said of its write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Acknowledged,
+    /// It is there as a whole or not at all.
+    Failed,
+    /// It is not there.
+    Refused,
+}
+
+/// What a workload did: every write that was tried, and what became of it.
 #[derive(Default)]
 struct Tried {
-    /// Operations and whether the write was acknowledged.
-    writes: Vec<(Vec<Op>, bool)>,
+    writes: Vec<(Vec<Op>, Outcome)>,
     errors: Vec<Error>,
+    /// Writes that did not wait and were refused for it, ingestions that were committed, and those that failed
+    /// and left nothing.
+    refused: u64,
+    ingestions: u64,
+    without_trace: u64,
     /// Spans that were pushed.
     pushes: u64,
     /// The most tiers that a tree had.
@@ -60,9 +75,71 @@ impl Tried {
             [op @ (Op::Create(_) | Op::Drop(_))] => harness::write_one(db, op, durability),
             ops => harness::write(db, ops, durability).map(drop),
         };
-        let acknowledged = result.is_ok();
+        let outcome = if result.is_ok() { Outcome::Acknowledged } else { Outcome::Failed };
         self.errors.extend(result.err());
-        self.writes.push((ops, acknowledged));
+        self.writes.push((ops, outcome));
+    }
+
+    /// Writes without a wait.
+    fn try_write(&mut self, db: &Db, ops: Vec<Op>, durability: Durability) {
+        let outcome = match harness::try_write(db, &ops, durability) {
+            Ok(()) => Outcome::Acknowledged,
+            Err(Error::WouldBlock { .. }) => {
+                self.refused += 1;
+                Outcome::Refused
+            }
+            Err(error) => {
+                self.errors.push(error);
+                Outcome::Failed
+            }
+        };
+        self.writes.push((ops, outcome));
+    }
+
+    /// Ingests. What fails leaves nothing, now or later, unless it ends writing.
+    fn ingest(&mut self, db: &Db, ops: Vec<Op>, rng: &mut Rng) {
+        let outcome = match harness::ingest(db, &ops, rng) {
+            Ok(()) => {
+                self.ingestions += 1;
+                Outcome::Acknowledged
+            }
+            Err(error) => {
+                self.errors.push(error);
+                match harness::is_poisoned(db) {
+                    true => Outcome::Failed,
+                    false => Outcome::Refused,
+                }
+            }
+        };
+        self.without_trace += u64::from(outcome == Outcome::Refused);
+        self.writes.push((ops, outcome));
+    }
+
+    /// The next write that a workload makes: a batch that waits or does not, or now and then an ingestion.
+    fn write_somehow(&mut self, db: &Db, (make, model): (&mut Generator, &Model), most: u64) {
+        let number = self.writes.len() as u64;
+        let marker = count(format!("w{number:05}").as_bytes(), number);
+        if number % 20 == 5 {
+            let mut ops = make.sorted(model);
+            ops.push(marker);
+            return self.ingest(db, ops, &mut make.rng);
+        }
+        // A single write goes the short way: a marker alone, or the removal of what an earlier batch has put.
+        let (puts, alone) = (number % 16 == 2, number % 16 == 3);
+        let put_before = number.checked_sub(2).map(|before| self.writes[before as usize].1);
+        if number % 16 == 4 && put_before == Some(Outcome::Acknowledged) {
+            let removal = Op::Delete(COUNTERS, removed_key(number - 2));
+            return self.try_write(db, vec![removal], Durability::Process);
+        }
+        let mut ops = if alone { Vec::new() } else { make.batch(model, most) };
+        ops.extend(puts.then(|| count(&removed_key(number), number)));
+        ops.push(marker);
+        let disk = make.rng.percent(20);
+        let durability = if disk { Durability::Disk } else { Durability::Process };
+        match alone || number % 4 == 1 {
+            true => self.try_write(db, ops, durability),
+            false => self.write(db, ops, durability),
+        }
     }
 
     fn note(&mut self, result: esker::Result<()>) {
@@ -73,22 +150,35 @@ impl Tried {
     fn check(&self, found: &Model) -> Result<(), String> {
         // Failed writes leave gaps: the counter of each write that is there says so.
         let mut model = Model::new();
-        for (number, (ops, acknowledged)) in self.writes.iter().enumerate() {
+        for (number, (ops, outcome)) in self.writes.iter().enumerate() {
             let mut with = model.clone();
             with.apply_all(ops);
             let marker = format!("w{number:05}").into_bytes();
-            let there = found.map(COUNTERS).is_some_and(|map| map.get(&marker).is_some());
+            let has = |key: &[u8]| found.map(COUNTERS).is_some_and(|map| map.get(key).is_some());
+            let there = match &ops[..] {
+                [Op::Delete(COUNTERS, removed)] => !has(removed),
+                _ => has(&marker),
+            };
             let makes = matches!(ops[..], [Op::Create(_) | Op::Drop(_)]);
-            if *acknowledged && !there && !makes {
+            let acknowledged = *outcome == Outcome::Acknowledged;
+            if acknowledged && !there && !makes {
                 return Err(format!("acknowledged write {number} is missing"));
             }
-            let happened = *acknowledged || if makes { is_live(found, ops) } else { there };
+            if *outcome == Outcome::Refused && there {
+                return Err(format!("write {number} is there, which was refused"));
+            }
+            let happened = acknowledged || if makes { is_live(found, ops) } else { there };
             if happened {
                 model = with;
             }
         }
         model.difference(found).map_or(Ok(()), Err)
     }
+}
+
+/// What the write of this number puts and another one removes.
+fn removed_key(number: u64) -> Vec<u8> {
+    format!("x{number:05}").into_bytes()
 }
 
 fn is_live(found: &Model, ops: &[Op]) -> bool {
@@ -99,7 +189,6 @@ fn is_live(found: &Model, ops: &[Op]) -> bool {
 fn workload(fs: &FaultFs, seed: u64) -> Tried {
     let mut tried = Tried::default();
     let mut make = Generator::new(seed, 60);
-    let mut number = 0;
     for life in 0..2 {
         let db = match Db::open_with(PATH, options(fs, seed + life)) {
             Ok(db) => db,
@@ -116,11 +205,7 @@ fn workload(fs: &FaultFs, seed: u64) -> Tried {
             model.apply(&Op::Create(slot));
         }
         for step in 0..70 {
-            let mut ops = make.batch(&model, 6);
-            number = tried.writes.len() as u64;
-            ops.push(count(format!("w{number:05}").as_bytes(), number));
-            let disk = make.rng.percent(20);
-            tried.write(&db, ops, if disk { Durability::Disk } else { Durability::Process });
+            tried.write_somehow(&db, (&mut make, &model), 6);
             match step % 24 {
                 8 => tried.note(db.flush()),
                 16 => tried.note(db.compact()),
@@ -141,7 +226,6 @@ fn workload(fs: &FaultFs, seed: u64) -> Tried {
         tried.tiers = tried.tiers.max(tiers.unwrap_or(0));
         tried.note(db.close());
     }
-    let _ = number;
     tried
 }
 
@@ -160,6 +244,8 @@ struct Done {
     fired: bool,
     pushes: u64,
     tiers: usize,
+    ingestions: u64,
+    without_trace: u64,
 }
 
 fn try_one(call: Call, nth: u64, persistent: bool, effect: &Effect, seed: u64) -> Done {
@@ -189,13 +275,15 @@ fn try_one(call: Call, nth: u64, persistent: bool, effect: &Effect, seed: u64) -
     assert!(report.problems.is_empty(), "{what}: {:?}", report.problems);
     db.insert("well", "again").unwrap_or_else(|error| panic!("{what}: write: {error}"));
     db.close().unwrap_or_else(|error| panic!("{what}: close: {error}"));
-    Done { fired, pushes: tried.pushes, tiers: tried.tiers }
+    let Tried { pushes, tiers, ingestions, without_trace, .. } = tried;
+    Done { fired, pushes, tiers, ingestions, without_trace }
 }
 
 #[test]
 fn the_nth_call_of_each_kind_fails() {
     let full = std::env::var("ESKER_FAULTS").is_ok_and(|value| value == "full");
     let (mut points, mut pushes, mut tiers) = (0_u64, 0_u64, 0_usize);
+    let (mut ingestions, mut without_trace) = (0, 0);
     for call in Call::ALL {
         for persistent in [false, true] {
             let mut nth = 0;
@@ -203,6 +291,8 @@ fn the_nth_call_of_each_kind_fails() {
                 let effect = Effect::Error(io::ErrorKind::Other);
                 let done = try_one(call, nth, persistent, &effect, 1 + nth % 7);
                 pushes += done.pushes;
+                ingestions += done.ingestions;
+                without_trace += done.without_trace;
                 tiers = tiers.max(done.tiers);
                 if !done.fired {
                     break;
@@ -214,6 +304,10 @@ fn the_nth_call_of_each_kind_fails() {
     }
     eprintln!("{points} failing calls, {pushes} pushes, 0 differences");
     assert!(tiers == 4 && pushes > 50, "{pushes} pushes through at most {tiers} tiers");
+    assert!(
+        ingestions > 50 && without_trace > 50,
+        "{ingestions} ingestions, {without_trace} failed"
+    );
 }
 
 #[test]
@@ -323,7 +417,7 @@ fn fail_sync(disk: &CrashFs, fs: &FaultFs, seed: u64, what: &str, poisoned: &mut
 
 #[test]
 fn a_full_disk_stays_readable_and_writing_resumes() {
-    let mut full = 0;
+    let (mut full, mut refused) = (0, 0);
     for seed in 0..24_u64 {
         let disk = CrashFs::new();
         let fs = FaultFs::over(&disk);
@@ -341,12 +435,16 @@ fn a_full_disk_stays_readable_and_writing_resumes() {
             ops.retain(|op| matches!(op, Op::Put(..)));
             let number = tried.writes.len() as u64;
             ops.push(count(format!("w{number:05}").as_bytes(), number));
-            tried.write(&db, ops, Durability::Process);
+            match number % 3 {
+                0 => tried.try_write(&db, ops, Durability::Process),
+                _ => tried.write(&db, ops, Durability::Process),
+            }
             if tried.errors.len() >= 3 {
                 break;
             }
         }
         full += u64::from(!tried.errors.is_empty());
+        refused += tried.refused;
         for error in &tried.errors {
             assert_eq!(error.kind(), ErrorKind::DiskFull, "{what}: {error}");
         }
@@ -378,6 +476,7 @@ fn a_full_disk_stays_readable_and_writing_resumes() {
         db.close().unwrap_or_else(|error| panic!("{what}: close: {error}"));
     }
     assert!(full > 12, "only {full} disks became full");
+    assert!(refused > 0, "no write would have had to wait");
 }
 
 /// The names of the run files, in order.
