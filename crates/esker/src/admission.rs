@@ -30,6 +30,7 @@ mod controller;
 pub mod governor;
 mod line;
 pub mod relief;
+mod share;
 
 pub use controller::{Course, Debts, Drains, PaceDecision, PaceMode, Pressure, decide};
 
@@ -44,6 +45,7 @@ use crate::state::State;
 use crate::waits::Cause;
 use line::Line;
 use parking_lot::{Mutex, MutexGuard};
+pub use share::{Share, take_paused};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -134,6 +136,8 @@ pub struct Pacer {
     /// How long a compaction takes for a byte of deltas, and a push for a byte of runs, by tier, in
     /// picoseconds.
     step_times: [AtomicU64; TIERS_MAX + 1],
+    /// How many threads of background work run at the same time.
+    share: Share,
     /// Is told when writers begin and cease to be slowed.
     events: Arc<EventBus>,
 }
@@ -181,13 +185,13 @@ impl Drop for Turn<'_> {
 
 impl Default for Pacer {
     fn default() -> Self {
-        Self::new(Arc::new(EventBus::new(false)))
+        Self::new(Arc::new(EventBus::new(false)), Share::new(usize::MAX))
     }
 }
 
 impl Pacer {
     /// A pacer that slows nobody yet, and reports when it does.
-    pub fn new(events: Arc<EventBus>) -> Self {
+    pub fn new(events: Arc<EventBus>, share: Share) -> Self {
         let epoch = Instant::now();
         Self {
             mode: AtomicU8::new(PaceMode::Open as u8),
@@ -200,6 +204,7 @@ impl Pacer {
             pressure: Mutex::default(),
             pressing: Mutex::default(),
             step_times: std::array::from_fn(|_| AtomicU64::new(STEP_TIME)),
+            share,
             events,
         }
     }
@@ -281,6 +286,7 @@ impl Pacer {
         let rate_before = line.rate;
         line.rate = decision.rate;
         line.memory_after = decision.memory_after;
+        self.share.follow(mode == PaceMode::Open && !decision.compactions_late);
         if mode == PaceMode::Open {
             line.release();
         }
@@ -301,6 +307,11 @@ impl Pacer {
             true => self.held.fetch_add(1, Ordering::AcqRel),
             false => self.held.fetch_sub(1, Ordering::AcqRel),
         };
+    }
+
+    /// How many threads of background work run.
+    pub fn share(&self) -> &Share {
+        &self.share
     }
 
     /// How long ago the database was opened.

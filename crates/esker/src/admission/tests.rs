@@ -168,7 +168,7 @@ fn nobody_moves_on_while_memory_is_full() {
 #[test]
 fn each_change_of_the_cause_is_told() {
     let bus = Arc::new(EventBus::new(true));
-    let pacer = Pacer::new(bus.clone());
+    let pacer = Pacer::new(bus.clone(), Share::new(2));
     let half = Debts { memtables: 60, budget: 100, bases: 100, ..Debts::default() };
     let steps = [
         Debts { memtables: 10, ..half },

@@ -502,6 +502,7 @@ impl Keyspace {
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let bounds = bounds(half_open(&self.state.order, &range)?);
         let branch = self.state.home.branch;
+        let _hurry = self.handle.core.pacer.share().hurry();
         self.handle.core.compact(branch, Some(&self.state), &bounds)
     }
 

@@ -68,6 +68,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn compact(&self) -> Result<()> {
+        let _hurry = self.core().pacer.share().hurry();
         self.core().compact(self.branch.id, None, &Bounds::default())
     }
 
@@ -89,6 +90,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn wait_until_idle(&self) -> Result<()> {
+        let _hurry = self.core().pacer.share().hurry();
         self.core().wait_until_idle()
     }
 

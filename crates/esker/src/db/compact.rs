@@ -31,7 +31,6 @@ use crate::run::{KnownValues, Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 /// A partition to compact.
 struct Job<'p> {
@@ -103,7 +102,6 @@ impl Core {
         told: &Compacting<'_>,
         merger: &Merger,
     ) -> Result<bool> {
-        let started = Instant::now();
         let partitions = keys.to_vec();
         let merge = move |core: &Self| core.merge_partitions(&partitions, filtering);
         let Merged { writer, compacted, delta_bytes, adopted } = told.merge(merger, self, merge)?;
@@ -129,7 +127,7 @@ impl Core {
             return Ok(false);
         }
         background.compactions.fetch_add(count, Ordering::Relaxed);
-        self.pacer.compacted(0, delta_bytes, started.elapsed());
+        self.pacer.compacted(0, delta_bytes, told.took());
         self.update_pressure();
         Ok(true)
     }

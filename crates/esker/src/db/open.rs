@@ -11,7 +11,7 @@
 //!    orphans, begins a new manifest, and flushes the replayed writes before the first new write
 //!    (R7).
 
-use crate::admission::Pacer;
+use crate::admission::{Pacer, Share};
 use crate::base::SteadyClock;
 use crate::budget::ChunkPool;
 use crate::cache::BlockCache;
@@ -164,7 +164,7 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::with_pool(settings.cache_bytes, &pool)),
             counters,
-            pacer: Pacer::new(bus.clone()),
+            pacer: Pacer::new(bus.clone(), Share::of_machine(options.gates.is_none())),
             monitor: monitor.clone(),
             slowest: Slowest::new(bus.clone(), options.slow_operation),
             waits,

@@ -29,7 +29,6 @@ use crate::run::{KnownValues, RunCursor, RunWriter};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 impl Core {
     /// Pushes these spans, into one file.
@@ -43,7 +42,6 @@ impl Core {
         told: &Compacting<'_>,
         merger: &Merger,
     ) -> Result<()> {
-        let started = Instant::now();
         let spans = keys.to_vec();
         let merge = move |core: &Self| core.merge_spans(&spans);
         // Seeded: spans are merged with the priority of callers.
@@ -61,7 +59,7 @@ impl Core {
         background.pushes.fetch_add(keys.len() as u64, Ordering::Relaxed);
         // Spans of several tiers are seldom pushed together, and then the highest comes first.
         let tier = keys.first().map_or(1, |key| key.tier);
-        self.pacer.compacted(tier, input, started.elapsed());
+        self.pacer.compacted(tier, input, told.took());
         self.update_pressure();
         Ok(())
     }

@@ -137,15 +137,13 @@ impl Core {
             // slow writers, one follows each flush; otherwise it would never compact.
             let may_compact = !flushed || self.pacer.compactions_are_late();
             let busy = (may_compact && self.compact_if_due(merger)) || flushed;
-            // This also runs between two jobs: under load another job is always due, and unused
-            // memory and files would only grow.
+            // Also between two jobs: under load another is always due, and memory would only grow.
             let retired = self.state.retired.collect();
             let collected = self.give_space_back();
             if collected {
                 self.note_gain();
-                self.work.done().notify();
             }
-            if self.regain() {
+            if self.regain() || collected {
                 self.work.done().notify();
             }
             if busy || collected {
@@ -217,6 +215,7 @@ impl Core {
             return false;
         }
         self.govern();
+        let _running = self.pacer.share().flush();
         self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest(false));
         let done = matches!(result, Ok(true));
@@ -241,17 +240,18 @@ impl Core {
         }
         // Changes of the tree check for busy partitions and are published under this lock. So a
         // compaction that begins sees every change that did not see the compaction.
+        let share = self.pacer.share();
+        let Some(running) = share.compaction(&self.work.shared_signal()) else { return false };
         let calm = self.is_calm();
         let keys = {
             let _one_at_a_time = self.store.lock();
             self.work.take_compactions(calm)
         };
         if keys.is_empty() {
-            return false;
+            return running.found_nothing();
         }
         self.gate(Point::CompactionBegins);
-        let pushes = keys.iter().any(|key| key.tier > 0);
-        let run = || match pushes {
+        let run = || match keys.iter().any(|key| key.tier > 0) {
             true => self.push_spans(&keys, merger),
             false => self.compact_partitions(&keys, merger),
         };
@@ -346,6 +346,7 @@ impl Core {
             return Err(Error::Closed);
         }
         self.gate(Point::CompactionSteps);
+        self.pacer.share().pause();
         if !self.settings.flushes_apart() {
             // A flush that found no space waits for some, perhaps for space that this compaction frees.
             if self.work.flush_error().is_none() {

@@ -5,6 +5,7 @@
 //! a panic.
 
 use super::Monitor;
+use crate::admission::take_paused;
 use crate::compaction::queue::PartitionKey;
 use crate::error::{Error, Result};
 use crate::events::EventKind;
@@ -57,6 +58,8 @@ pub struct Compacting<'m> {
     pub adopted: Cell<u64>,
     /// Processor time of another thread that worked for it.
     elsewhere: Cell<Duration>,
+    /// How long it paused for others.
+    paused: Cell<Duration>,
     outcome: Cell<&'static str>,
 }
 
@@ -104,6 +107,7 @@ impl<'m> Compacting<'m> {
             segments: Cell::default(),
             adopted: Cell::default(),
             elsewhere: Cell::default(),
+            paused: Cell::default(),
             outcome: Cell::new("user-code-panicked"),
         }
     }
@@ -116,14 +120,21 @@ impl<'m> Compacting<'m> {
         merge: impl FnOnce(&C) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let here = std::thread::current().id();
-        let (made, used) = merger.run(context, move |context| {
+        let (made, used, paused) = merger.run(context, move |context| {
             let watched = Watched::begin();
+            take_paused();
             let made = merge(context)?;
             let elsewhere = std::thread::current().id() != here;
-            Ok((made, watched.processor().filter(|_| elsewhere)))
+            Ok((made, watched.processor().filter(|_| elsewhere), take_paused()))
         })?;
         self.elsewhere.set(self.elsewhere.get() + used.unwrap_or_default());
+        self.paused.set(self.paused.get() + paused);
         Ok(made)
+    }
+
+    /// How long it has taken until now, without the pauses that it made for others.
+    pub fn took(&self) -> Duration {
+        self.watched.took().saturating_sub(self.paused.get())
     }
 
     /// Ends the compaction; `error`: why it failed.
