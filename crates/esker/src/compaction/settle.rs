@@ -101,7 +101,10 @@ impl View<'_> {
                 let bytes: u64 = changing.iter().map(|(_, bytes)| bytes).sum();
                 let first = changing.first().filter(|_| bytes >= least);
                 let Some((first, _)) = first else { continue };
-                if part.base.bytes() > self.room || self.stays(&owner, part) {
+                // What was cold may take twice as much when it is warm, and values count where they lie.
+                if part.base.bytes().saturating_add(bytes) > self.room / 2
+                    || self.stays(&owner, part)
+                {
                     continue;
                 }
                 // Another tree gets the result of the first one.

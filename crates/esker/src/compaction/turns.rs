@@ -66,7 +66,9 @@ impl<'m> Moment<'m> {
             Recoding::Warms => ValueMove::Warms,
             Recoding::Settles => return None,
         };
-        owns(self.alone, values, here).then_some(why)
+        // A compaction that is due has not looked whether another tree shares the run segments themselves.
+        let may = self.alone || self.idle;
+        (may && owns(self.alone, values, here)).then_some(why)
     }
 }
 

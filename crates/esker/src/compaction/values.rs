@@ -254,7 +254,9 @@ impl<O: KeyOrder> Planning<'_, O> {
         room: u64,
     ) -> Moves {
         let stays = |place: &Place| alive.get(place).copied().filter(|stays| *stays > 0);
-        let mut moves = self.turned(parts, |place| stays(place).is_some());
+        let turned = self.turned(parts, |place| stays(place).is_some());
+        // What has turned can wait; the compaction must not fail for it on a device that is nearly full (C7).
+        let mut moves = if turned.bytes <= room { turned } else { Moves::default() };
         let cools = moves.of.values().any(|why| *why == ValueMove::Cools);
         let mut worth = Vec::new();
         for (place, part) in parts.iter().filter(|(place, _)| !moves.of.contains_key(*place)) {

@@ -267,7 +267,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Place::Folded | Place::Refused => self.leave_key()?,
             // Seeded: an iterator that has let go shows its entry again.
             Place::Apart if bug!("iter_let_go_repeats_its_entry") => {
-                self.tree.seek(&self.key, self.at)?;
+                self.tree.seek(&self.key, self.at)?
             }
             Place::Backward | Place::RefusedBackward | Place::Apart => {
                 self.tree.seek(&self.key, 0)?;
@@ -302,8 +302,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.own_bytes() + (lists + buffers) as u64
     }
 
-    /// Keeps a copy of the shown entry and lets everything else go. It does nothing while no entry is
-    /// shown, or one without its value.
+    /// Keeps a copy of the shown entry and lets the rest go, unless none is shown, or one without its value.
     #[cold]
     pub fn let_go(&mut self) {
         if !self.valid() || matches!(self.place, Place::Apart | Place::InPieces) {
