@@ -3,6 +3,7 @@
 //! Each chore is a module with a function that runs it and returns an error message; this file only
 //! reads the command line.
 
+mod budget;
 mod clients;
 mod dropin;
 mod fuzz;
@@ -123,6 +124,8 @@ enum Chore {
         #[arg(long)]
         json: bool,
     },
+    /// Measures what a memory budget buys: rates of loads and reads under several budgets.
+    Budget(budget::Budget),
     /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
     /// ours. Their sources come from the package registries.
     Clients {
@@ -158,6 +161,7 @@ fn main() -> ExitCode {
         Chore::Mutants { only, again, list, json } => {
             mutants::run(&workspace::root(), &mutants::Mutants { only, again, list, json })
         }
+        Chore::Budget(asked) => budget::run(&workspace::root(), &asked),
         Chore::Clients { all } => clients::run(&workspace::root(), all),
     };
     match done {
