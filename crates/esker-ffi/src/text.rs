@@ -7,15 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Bytes as C takes them: followed by a zero byte, which is not counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Text(Box<[u8]>, Counted);
+pub(crate) struct Text {
+    bytes: Box<[u8]>,
+    _counted: Counted,
+}
 
 impl Text {
     pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let mut bytes = bytes.into();
         bytes.push(0);
         let bytes = bytes.into_boxed_slice();
-        let counted = Counted::of(bytes.len());
-        Self(bytes, counted)
+        let _counted = Counted::of(bytes.len());
+        Self { bytes, _counted }
     }
 
     /// From a path: its bytes on Unix, a readable form elsewhere.
@@ -27,10 +30,10 @@ impl Text {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len() - 1
+        self.bytes.len() - 1
     }
 
     pub(crate) fn as_ptr(&self) -> *const c_char {
-        self.0.as_ptr().cast()
+        self.bytes.as_ptr().cast()
     }
 }

@@ -150,7 +150,7 @@ fn view(runs: &[Run]) -> VisibleIter<RunCursor<'_>, Bytewise, Vec<RangeTombstone
     let source = |run| Source { cursor: RunCursor::new(run), seq_bound: SEQ_MAX };
     let sources = runs.iter().map(source).collect();
     let operator = std::sync::Arc::new(esker::internals::base::Operator::new("", "", None));
-    let reading = Reading { at: SEQ_MAX, time: 0, operator };
+    let reading = Reading { at: SEQ_MAX, time: 0, operator, leaves_pieces: false };
     VisibleIter::new(Bytewise, sources, Vec::new(), reading, Bounds::default())
 }
 
