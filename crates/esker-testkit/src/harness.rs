@@ -139,7 +139,7 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
     db.write_with(batch_of(db, ops)?, durability)
 }
 
-/// Applies writes as [`write`] does, without a wait for a turn, memory or space. A single put or delete in
+/// Applies writes as [`write()`] does, without a wait for a turn, memory or space. A single put or delete in
 /// the class of the database goes the short way that there is for it.
 ///
 /// # Errors

@@ -11,7 +11,7 @@
 //!    rewritten, even if nothing overlaps it.
 //! 3. Values move as far as there is space for them, those of the emptiest value segments first (C7).
 //! 4. Values that nobody reads are written with Zstandard while a database is idle, and those that are read often as
-//!    others are ([`super::turns`]). A compaction writes either the ones or the others, because a value segment
+//!    others are (`compaction/turns.rs`). A compaction writes either the ones or the others, because a value segment
 //!    is read or not as a whole.
 //! 5. A value in pieces never moves.
 //! 6. What several trees keep counts for each, so a branch that was compacted apart may hide dead values of
