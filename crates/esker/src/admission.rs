@@ -33,6 +33,7 @@ pub mod relief;
 mod share;
 
 pub use controller::{Course, Debts, Drains, PaceDecision, PaceMode, Pressure, decide};
+pub use share::{Share, take_paused};
 
 use crate::base::Seq;
 use crate::compaction::policy::TIERS_MAX;
@@ -45,7 +46,6 @@ use crate::state::State;
 use crate::waits::Cause;
 use line::Line;
 use parking_lot::{Mutex, MutexGuard};
-pub use share::{Share, take_paused};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -18,10 +18,8 @@
 use crate::sync::Signal;
 use parking_lot::{Condvar, Mutex};
 use std::cell::Cell;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 thread_local! {
@@ -71,13 +69,6 @@ impl Share {
             changed: Condvar::new(),
             limit: processors.saturating_sub(1).max(1),
         }
-    }
-
-    /// For this machine, or for what the process's control groups leave of it; `limits`: it is no test that holds
-    /// threads.
-    pub fn of_machine(limits: bool) -> Self {
-        let processors = available_parallelism().map_or(1, NonZero::get);
-        Self::new(if limits { processors } else { usize::MAX })
     }
 
     /// Says whether nothing is late.

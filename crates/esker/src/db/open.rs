@@ -164,7 +164,7 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::with_pool(settings.cache_bytes, &pool)),
             counters,
-            pacer: Pacer::new(bus.clone(), Share::of_machine(options.gates.is_none())),
+            pacer: Pacer::new(bus.clone(), Share::new(settings.processors)),
             monitor: monitor.clone(),
             slowest: Slowest::new(bus.clone(), options.slow_operation),
             waits,

@@ -238,11 +238,11 @@ impl Core {
         if self.latch.check().is_err() {
             return false;
         }
-        // Changes of the tree check for busy partitions and are published under this lock. So a
-        // compaction that begins sees every change that did not see the compaction.
         let share = self.pacer.share();
         let Some(running) = share.compaction(&self.work.shared_signal()) else { return false };
         let calm = self.is_calm();
+        // Changes of the tree check for busy partitions and are published under this lock. So a
+        // compaction that begins sees every change that did not see the compaction.
         let keys = {
             let _one_at_a_time = self.store.lock();
             self.work.take_compactions(calm)

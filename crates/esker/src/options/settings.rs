@@ -107,6 +107,9 @@ pub struct Settings {
     pub log_file_bytes: u64,
     /// Largest value and batch.
     pub batch_bytes_max: u64,
+    /// Processors that the process may use, of which background work leaves one to the program; no bound
+    /// where a test holds threads.
+    pub processors: usize,
     /// Workers that compact.
     pub workers: usize,
     /// Whether one worker does everything in turns.
@@ -177,8 +180,8 @@ impl Settings {
             }
         }
         // This follows the processors that the process may run on, and the quotas of its control groups.
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let usual = cores.max(2).min((memory / WORKER_BYTES).max(1) as usize);
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let usual = processors.max(2).min((memory / WORKER_BYTES).max(1) as usize);
         let workers = options.workers.unwrap_or(usual).clamp(1, 64);
         Ok(Self {
             memory,
@@ -191,6 +194,7 @@ impl Settings {
             log_file_bytes: u64::from(options.log_file_bytes)
                 .min((memory / LOG_FILES).max(LOG_FILE_BYTES_MIN)),
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
+            processors: if options.gates.is_some() { usize::MAX } else { processors },
             workers,
             alone: options.workers.is_some_and(|asked| asked <= 1),
             read_ahead_bytes: (memory / READ_AHEAD / workers as u64)
