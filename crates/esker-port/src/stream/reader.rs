@@ -310,22 +310,14 @@ impl<R: Read> Reader<R> {
 
     /// Appends at most so many of the next bytes of a body to `out`.
     fn unpack(&mut self, open: &mut Open, out: (&mut Vec<u8>, usize)) -> Result<()> {
-        let State { offset, hasher, .. } = &mut self.state;
-        let mut seen = |bytes: &[u8]| {
-            hasher.update(bytes);
-            *offset += bytes.len() as u64;
-        };
-        let read = open.body.read(&mut self.input, &mut seen, out);
+        let state = &mut self.state;
+        let read = open.body.read(&mut self.input, &mut |bytes| state.pass(bytes), out);
         read.map_err(|failure| self.failed(open.at, failure))
     }
 
     fn end_body(&mut self, open: &mut Open) -> Result<()> {
-        let State { offset, hasher, .. } = &mut self.state;
-        let mut seen = |bytes: &[u8]| {
-            hasher.update(bytes);
-            *offset += bytes.len() as u64;
-        };
-        let ended = open.body.end(&mut self.input, &mut seen);
+        let state = &mut self.state;
+        let ended = open.body.end(&mut self.input, &mut |bytes| state.pass(bytes));
         ended.map_err(|failure| self.failed(open.at, failure))
     }
 
@@ -342,8 +334,7 @@ impl<R: Read> Reader<R> {
         let mut body = Vec::with_capacity(len.min(super::FRAME_BYTES * 2));
         let read = self.input.by_ref().take(len as u64).read_to_end(&mut body);
         read.map_err(|error| Error::io("read", &self.what, error))?;
-        self.state.hasher.update(&body);
-        self.state.offset += body.len() as u64;
+        self.state.pass(&body);
         if body.len() < len {
             return Err(self.cut_off());
         }
@@ -365,8 +356,7 @@ impl<R: Read> Reader<R> {
             ErrorKind::UnexpectedEof => self.cut_off(),
             _ => Error::io("read", &self.what, error),
         })?;
-        self.state.hasher.update(bytes);
-        self.state.offset += bytes.len() as u64;
+        self.state.pass(bytes);
         Ok(())
     }
 
@@ -419,8 +409,7 @@ impl<R: Read> Reader<R> {
         let mut limited = self.input.by_ref().take(text::LINE_BYTES_MAX);
         let read = limited.read_until(b'\n', &mut line);
         read.map_err(|error| Error::io("read", &self.what, error))?;
-        self.state.hasher.update(&line);
-        self.state.offset += line.len() as u64;
+        self.state.pass(&line);
         if line.pop() == Some(b'\n') {
             return Ok(line);
         }

@@ -18,6 +18,14 @@ pub(crate) struct State {
     pub content: Content,
 }
 
+impl State {
+    /// These are the next bytes of the stream.
+    pub fn pass(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.offset += bytes.len() as u64;
+    }
+}
+
 /// Writes a stream, frame by frame.
 ///
 /// # Example
@@ -289,8 +297,7 @@ impl<W: Write> Writer<W> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.write_all(bytes).map_err(|error| Error::io("write", &self.what, error))?;
-        self.state.hasher.update(bytes);
-        self.state.offset += bytes.len() as u64;
+        self.state.pass(bytes);
         Ok(())
     }
 }
