@@ -15,6 +15,7 @@
 
 mod chunks;
 mod pages;
+pub mod process;
 #[cfg(test)]
 mod tests;
 

@@ -547,7 +547,7 @@ impl Core {
         let state = self.state_now();
         let kept = self.transactions.kept_bytes() + self.state.retired.held_memory(&state);
         let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.bytes().mapped);
-        let unshared = gather::unshared(&self.transactions, &self.files);
+        let unshared = gather::unshared(&self.transactions, &self.files, &self.settings);
         let taken = Taken::of(&state, &self.cache, (kept, log, self.described_bytes(), unshared));
         let calm = self.calm.lock().is_tight(self.visible());
         self.pool.trim_if(calm);

@@ -13,6 +13,7 @@
 use crate::base::Millis;
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
+use crate::budget::process::Member;
 use crate::error::{Error, Result};
 use crate::options::{Compression, Durability, Options, SmallTiers, machine};
 use std::sync::Arc;
@@ -90,6 +91,8 @@ pub struct SpaceBound {
 pub struct Settings {
     /// The memory budget.
     pub memory: u64,
+    /// The same among those of the other open databases.
+    pub member: Arc<Member>,
     /// Bytes at which a set of memtables is sealed at the latest: what takes memory for each set counts
     /// with it.
     pub memtable_bytes: u64,
@@ -185,6 +188,7 @@ impl Settings {
         let workers = options.workers.unwrap_or(usual).clamp(1, 64);
         Ok(Self {
             memory,
+            member: Member::new(memory).into(),
             memtable_bytes,
             small_set_bytes,
             table_bytes: table_bytes(memtable_bytes, asked),

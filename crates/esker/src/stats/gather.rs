@@ -63,9 +63,10 @@ pub struct Sources<'a> {
 }
 
 /// Bytes that have no share in the split of the budget, in the account of no cache: what transactions wrote and
-/// read, lists of range tombstones from run files, and what the program was handed.
-pub fn unshared(transactions: &Transactions, files: &Files) -> u64 {
-    transactions.own_bytes() + files.tombstone_bytes() + clients::bytes()
+/// read, lists of range tombstones from run files, and its part of what the program was handed.
+pub fn unshared(transactions: &Transactions, files: &Files, settings: &Settings) -> u64 {
+    let handed = settings.member.part_of(clients::bytes());
+    transactions.own_bytes() + files.tombstone_bytes() + handed
 }
 
 fn load(value: &AtomicU64) -> u64 {

@@ -261,11 +261,18 @@ fn indexes_and_blocks_keep_to_their_share() {
             both.push(memory.indexes + memory.filters + memory.cache);
         }
     }
+    let settled = |bytes: &mut Vec<u64>| {
+        let mut later = bytes.split_off(bytes.len() / 2);
+        later.sort_unstable();
+        later
+    };
+    let (indexes, both) = (settled(&mut indexes), settled(&mut both));
     // What was evicted is freed when no thread of the process can still use it, so the least counts.
-    let least = |bytes: &[u64]| bytes[bytes.len() / 2..].iter().copied().min().unwrap();
-    let (indexes, both) = (least(&indexes), least(&both));
+    let both = both[0];
     assert!(both <= share + share / 16, "{both} bytes of blocks and indexes");
-    // Indexes are used more often than blocks, and would take more if they could.
+    // Indexes are used more often than blocks, and would take more if they could. The cache gives way to batches of
+    // other tests of this process for a while, so the median counts.
+    let indexes = indexes[indexes.len() / 2];
     assert!(indexes > share / 2, "{indexes} bytes of indexes");
     let all = db.stats().trees[0].base.segments * (64 << 10) / 5;
     assert!(all > share, "{all} bytes of indexes in all");

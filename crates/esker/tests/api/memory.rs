@@ -363,6 +363,23 @@ fn batches_are_counted_until_they_are_dropped() {
     assert!(taken() <= before + others, "{} bytes after {before}", taken());
 }
 
+#[test]
+fn a_batch_does_not_take_the_cache_of_each_database() {
+    let (place, beside) = (Place::new(), Place::new());
+    let (memory, other) = (16 * MIB, 4096 * MIB);
+    let (db, large) = (open(&place, memory), open(&beside, other));
+    let mut batch = Batch::new();
+    for n in 0..64 {
+        batch.insert(&large.default_keyspace(), key(n), vec![7; MIB as usize]);
+    }
+    // All databases give way to it once, in proportion to their budgets.
+    db.insert("key", "value").unwrap();
+    db.flush().unwrap();
+    let limit = db.stats().memory.cache_limit;
+    assert!(limit >= memory / 8 * 5, "{limit} bytes beside {} operations", batch.len());
+    drop(batch);
+}
+
 /// An iterator over a keyspace that stands on its first entry.
 fn first_of(db: &Db, keyspace: &str) -> Iter {
     let mut entries = db.keyspace(keyspace).unwrap().iter().unwrap();
