@@ -6,7 +6,8 @@
 //! For each budget in MiB (16, 64, 256 and 1024 if none is given) a child process runs all loads one after
 //! the other on one database of so many keys (2M), with values of 100 bytes. After each load the table has
 //! the most that was resident during it (`VmHWM`, which is reset before each), and what of it was anonymous
-//! and what mapped from files at its end. 16 MiB on top of 1.1 times the budget are the aim: the program
+//! and what mapped from files at its end, beside what the database has in its own account then
+//! (`Stats::memory`; part by part if ESKER_MEMORY_PARTS is set). 16 MiB on top of 1.1 times the budget are the aim: the program
 //! itself, stacks and what describes the tree.
 
 use esker::{Db, Keyspace, Options, Result};
@@ -29,8 +30,8 @@ fn main() -> Result<()> {
     let dir = arguments.get(1).map_or(scratch, PathBuf::from);
     let asked = arguments.get(2..).filter(|asked| !asked.is_empty());
     println!(
-        "{:>6} {:24} {:>9} {:>8} {:>9} {:>9} {:>8}",
-        "MiB", "load", "peak MiB", "÷ budget", "anonymous", "mapped", "seconds"
+        "{:>6} {:24} {:>9} {:>8} {:>9} {:>9} {:>8} {:>8}",
+        "MiB", "load", "peak MiB", "÷ budget", "anonymous", "mapped", "account", "seconds"
     );
     for budget in asked.unwrap_or(&BUDGETS) {
         std::fs::create_dir_all(&dir).expect("the directory can be made");
@@ -63,23 +64,32 @@ struct Meter {
 }
 
 impl Meter {
-    fn measure(&self, load: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn measure<T>(
+        &self,
+        (load, db): (&str, Option<&Db>),
+        run: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         // 5 resets the peak (proc(5), clear_refs); without it the peak is that of all loads so far.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let since = Instant::now();
-        run()?;
+        let done = run()?;
+        let account = db.map(|db| db.stats().memory).unwrap_or_default();
         let [peak, anonymous, file] = ["VmHWM:", "RssAnon:", "RssFile:"].map(resident);
         let mib = |bytes: u64| bytes >> 20;
         println!(
-            "{:6} {load:24} {:9} {:8.2} {:9} {:9} {:8.1}",
+            "{:6} {load:24} {:9} {:8.2} {:9} {:9} {:8} {:8.1}",
             mib(self.budget),
             mib(peak),
             peak as f64 / self.budget as f64,
             mib(anonymous),
             mib(file),
+            mib(account.total()),
             since.elapsed().as_secs_f64()
         );
-        Ok(())
+        if std::env::var_os("ESKER_MEMORY_PARTS").is_some() {
+            println!("{:6} {account:?}", "");
+        }
+        Ok(done)
     }
 }
 
@@ -110,25 +120,22 @@ fn scan(keyspace: &Keyspace, entries: u64) -> Result<()> {
 fn child(load: &str, budget: u64, keys: u64, dir: &Path) -> Result<()> {
     let meter = Meter { budget };
     if load == "reopen" {
-        let mut opened = None;
-        meter.measure("replay at open", || {
-            opened = Some(Db::open_with(dir, options(budget))?);
-            Ok(())
-        })?;
-        let Some(db) = opened else { return Ok(()) };
-        return meter.measure("compaction of everything", || db.compact());
+        let db = meter.measure(("replay at open", None), || Db::open_with(dir, options(budget)))?;
+        return meter.measure(("compaction of everything", Some(&db)), || db.compact());
     }
     let db = Db::open_with(dir, options(budget))?;
     let main = db.keyspace("default")?;
-    meter.measure("puts", || put_all(&db, keys, &[7; 100]))?;
-    meter.measure("gets", || {
+    let measured =
+        |load, run: &mut dyn FnMut() -> Result<()>| meter.measure((load, Some(&db)), run);
+    measured("puts", &mut || put_all(&db, keys, &[7; 100]))?;
+    measured("gets", &mut || {
         (0..keys / 4).try_for_each(|n| {
             db.get(key(n * 3 % keys)).map(|value| drop(std::hint::black_box(value)))
         })
     })?;
-    meter.measure("scan of everything", || scan(&main, keys))?;
+    measured("scan of everything", &mut || scan(&main, keys))?;
     let mut forgotten = Vec::new();
-    meter.measure("1,000 forgotten iterators", || {
+    measured("1,000 forgotten iterators", &mut || {
         for n in 0..1000 {
             let mut entries = main.range(key(n * 7)..)?;
             std::hint::black_box(entries.next().transpose()?);
@@ -137,10 +144,10 @@ fn child(load: &str, budget: u64, keys: u64, dir: &Path) -> Result<()> {
         put_all(&db, keys / 2, &[8; 100])
     })?;
     forgotten.truncate(1);
-    meter.measure("puts, a stalled reader", || put_all(&db, keys / 2, &[9; 100]))?;
+    measured("puts, a stalled reader", &mut || put_all(&db, keys / 2, &[9; 100]))?;
     drop(forgotten);
-    meter.measure("values of 64 KiB", || put_all(&db, keys / 2000, &[1; 64 << 10]))?;
-    meter.measure("10,000 keyspaces", || {
+    measured("values of 64 KiB", &mut || put_all(&db, keys / 2000, &[1; 64 << 10]))?;
+    measured("10,000 keyspaces", &mut || {
         for n in 0..10_000 {
             db.keyspace(&format!("keyspace {n}"))?.insert("key", "value")?;
         }

@@ -7,6 +7,29 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Bytes of a page, as far as sizes of mappings are concerned.
+pub const PAGE_BYTES: usize = 4 << 10;
+
+/// At least so many zeroed bytes in a mapping of their own, at an address that is a multiple of a page; `None` if the
+/// system has no memory, or no mappings. [`unmap`] gives them back.
+pub fn map(_bytes: usize) -> Option<NonNull<u8>> {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    return mapped::Mapping::new(_bytes).map(mapped::Mapping::into_start);
+    #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+    return None;
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// `_start` comes from [`map`] with so many bytes, and nobody uses the memory any more.
+pub unsafe fn unmap(_start: NonNull<u8>, _bytes: usize) {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    // SAFETY: as the caller promises.
+    drop(unsafe { mapped::Mapping::from_start(_start, _bytes) });
+}
 
 /// Zeroed bytes, at an address that is a multiple of a page where they are mapped.
 pub struct Pages {
@@ -68,10 +91,10 @@ impl DerefMut for Pages {
 
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 mod mapped {
+    use super::PAGE_BYTES;
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    use std::mem::ManuallyDrop;
     use std::ptr::{self, NonNull};
-
-    const PAGE_BYTES: usize = 4 << 10;
 
     /// A private mapping of `len` bytes, more than none.
     pub(super) struct Mapping {
@@ -93,6 +116,18 @@ mod mapped {
             let start =
                 unsafe { mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) };
             Some(Self { start: NonNull::new(start.ok()?.cast())?, len })
+        }
+
+        /// Gives the mapping away as an address.
+        pub(super) fn into_start(self) -> NonNull<u8> {
+            ManuallyDrop::new(self).start
+        }
+
+        /// # Safety
+        /// `start` comes from [`Self::into_start`] of a mapping that was made for so many bytes, and nobody uses the
+        /// memory any more.
+        pub(super) unsafe fn from_start(start: NonNull<u8>, bytes: usize) -> Self {
+            Self { start, len: bytes.next_multiple_of(PAGE_BYTES) }
         }
 
         #[inline]

@@ -9,6 +9,7 @@ use super::indexes::IndexEntry;
 use super::memory::FrameMemory;
 use super::pins::Pins;
 use super::shard::{Item, Leaving, Shard};
+use super::slice::Slice;
 use crate::budget::{Buffers, ChunkPool};
 use crate::error::Result;
 use crate::sync::pin;
@@ -126,6 +127,17 @@ impl BlockCache {
         self.shards.iter().map(|shard| shard.lock().index_bytes()).sum()
     }
 
+    /// Where frames and slices get their memory from.
+    pub fn memory(&self) -> &Arc<FrameMemory> {
+        &self.memory
+    }
+
+    /// Bytes of the chunks that slices come from.
+    #[cfg(all(test, target_os = "linux", not(loom)))]
+    pub fn mapped_for_slices(&self) -> usize {
+        self.memory.mapped_for_slices()
+    }
+
     /// Bytes of the chunks that frames come from.
     #[cfg(all(test, target_os = "linux", not(loom)))]
     pub fn mapped(&self) -> usize {
@@ -185,7 +197,7 @@ impl BlockCache {
     /// Puts a frame into slot `i`, unless the slot is taken, the frame is too large to keep, or much that was
     /// evicted before it still waits for readers.
     /// The frame can be used either way.
-    pub(super) fn insert(&self, slots: &Arc<[Slot]>, i: usize, frame: FrameBuf) -> FramePin {
+    pub(super) fn insert(&self, slots: &Arc<Slice<Slot>>, i: usize, frame: FrameBuf) -> FramePin {
         let shard = self.shard(slots[i].address());
         if self.memory.is_full_of_retired() || !shard.lock().admits(frame.size()) {
             return frame.share(None);
@@ -205,7 +217,7 @@ impl BlockCache {
     }
 
     /// Puts a frame into slot `i` if the shard has room for it and the slot is free.
-    pub(super) fn insert_to_room(&self, slots: &Arc<[Slot]>, i: usize, frame: FrameBuf) {
+    pub(super) fn insert_to_room(&self, slots: &Arc<Slice<Slot>>, i: usize, frame: FrameBuf) {
         let shard = self.shard(slots[i].address());
         // Seeded: what is written evicts what is read.
         let any = bug!("cache_written_blocks_evict");
@@ -234,7 +246,7 @@ impl BlockCache {
     /// The block of slot `i`, read by `read` if it is not there. Not to be called inside an epoch.
     pub(super) fn load(
         &self,
-        slots: &Arc<[Slot]>,
+        slots: &Arc<Slice<Slot>>,
         i: usize,
         read: impl FnOnce() -> Result<FrameBuf>,
     ) -> Result<FramePin> {

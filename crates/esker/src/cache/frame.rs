@@ -6,9 +6,11 @@
 //! because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
+use super::memory::FrameMemory;
 #[cfg(not(loom))]
-use super::memory::HEADER_BYTES_MAX;
-use super::memory::{ALIGN, FrameMemory, Piece};
+use super::piece::HEADER_BYTES_MAX;
+use super::piece::{ALIGN, Origin, Piece};
+use super::slice::Slice;
 use crate::block::{Block, Layout};
 use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
 use crate::sync::{Guard, pin};
@@ -24,8 +26,8 @@ struct Header {
     position: AtomicU64,
     capacity: usize,
     slot: u32,
-    in_chunk: bool,
-    owner: Option<Arc<[Slot]>>,
+    origin: Origin,
+    owner: Option<Arc<Slice<Slot>>>,
     memory: Arc<FrameMemory>,
     life: Life,
     hot: Hot,
@@ -79,7 +81,7 @@ impl FrameBuf {
             position: AtomicU64::new(0),
             capacity,
             slot: 0,
-            in_chunk: piece.in_chunk,
+            origin: piece.origin,
             owner: None,
             memory: Arc::clone(memory),
             life: Life::default(),
@@ -116,7 +118,7 @@ impl FrameBuf {
     }
 
     /// Ends the writing; `home` is the slot that the frame will be in.
-    pub(super) fn share(mut self, home: Option<(Arc<[Slot]>, u32)>) -> FramePin {
+    pub(super) fn share(mut self, home: Option<(Arc<Slice<Slot>>, u32)>) -> FramePin {
         if let Some((owner, slot)) = home {
             // SAFETY: this is the only reference to the frame.
             let header = unsafe { self.pin.frame.as_mut() };
@@ -193,7 +195,7 @@ impl FramePin {
     fn piece(&self) -> Piece {
         let header = self.header();
         let asked = HEADER_BYTES + header.capacity;
-        Piece { start: self.frame.cast(), asked, in_chunk: header.in_chunk }
+        Piece { start: self.frame.cast(), asked, origin: header.origin }
     }
 
     /// The slot in which the frame stands, or stood until it was evicted.

@@ -27,13 +27,17 @@
 //!    is over, and no pin exists.
 
 mod block_cache;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod chunks;
 mod counters;
 mod frame;
 mod holder;
 mod indexes;
 mod memory;
+mod piece;
 mod pins;
 mod shard;
+mod slice;
 mod slots;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
@@ -44,5 +48,7 @@ pub use counters::ReadStats;
 pub use frame::{FrameBuf, FramePin, FrameView};
 pub use holder::Holder;
 pub use indexes::{IndexEntry, Resident};
+pub use memory::FrameMemory;
 pub use pins::{Looks, Pins};
+pub use slice::Slice;
 pub use slots::Slots;

@@ -5,6 +5,7 @@
 
 use super::block_cache::BlockCache;
 use super::frame::{FrameBuf, FramePin, FrameView, Slot};
+use super::slice::Slice;
 use crate::error::Result;
 use crate::sync::Guard;
 use std::fmt;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub struct Slots {
     cache: Arc<BlockCache>,
     /// Shared with the frames, each of which knows its slot.
-    slots: Arc<[Slot]>,
+    slots: Arc<Slice<Slot>>,
 }
 
 impl fmt::Debug for Slots {
@@ -27,9 +28,15 @@ impl fmt::Debug for Slots {
 
 impl Slots {
     /// `count` empty slots of `cache`.
-    pub fn new(cache: &Arc<BlockCache>, count: usize) -> Arc<Self> {
-        let slots = (0..count).map(|_| Slot::empty()).collect();
-        Arc::new(Self { cache: Arc::clone(cache), slots })
+    pub fn new(cache: &Arc<BlockCache>, count: usize) -> Self {
+        let empty = (0..count).map(|_| Slot::empty());
+        let slots = Slice::collect(Some(cache.memory()), count, empty).into();
+        Self { cache: Arc::clone(cache), slots }
+    }
+
+    /// Bytes of memory that they take.
+    pub fn memory(&self) -> usize {
+        self.slots.memory()
     }
 
     /// How many there are.

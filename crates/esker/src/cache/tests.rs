@@ -35,7 +35,7 @@ fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
 #[test]
 fn a_loaded_block_is_found_until_it_is_evicted() {
     let cache = Arc::new(BlockCache::new(10_000));
-    let slots = Slots::new(&cache, 100);
+    let slots = Arc::new(Slots::new(&cache, 100));
     assert!(slots.pin(0).is_none());
     let pinned = load(&slots, 0);
     assert!(slots.pin(0).is_some());
@@ -54,7 +54,7 @@ fn a_loaded_block_is_found_until_it_is_evicted() {
 #[test]
 fn blocks_that_are_used_survive_a_scan() {
     let cache = Arc::new(BlockCache::new(40_000));
-    let (hot, cold) = (Slots::new(&cache, 10), Slots::new(&cache, 1000));
+    let (hot, cold) = (Arc::new(Slots::new(&cache, 10)), Arc::new(Slots::new(&cache, 1000)));
     for i in 0..10 {
         load(&hot, i);
     }
@@ -74,7 +74,7 @@ fn blocks_that_are_used_survive_a_scan() {
 #[test]
 fn a_block_that_comes_back_soon_enters_the_main_queue() {
     let cache = Arc::new(BlockCache::new(20_000));
-    let slots = Slots::new(&cache, 300);
+    let slots = Arc::new(Slots::new(&cache, 300));
     // Fills the cache; block 0 leaves the small queue unused.
     (0..30).for_each(|i| drop(load(&slots, i)));
     assert!(slots.pin(0).is_none());
@@ -88,7 +88,7 @@ fn a_block_that_comes_back_soon_enters_the_main_queue() {
 #[test]
 fn frames_too_large_to_keep_are_still_readable() {
     let cache = Arc::new(BlockCache::new(10_000));
-    let slots = Slots::new(&cache, 2);
+    let slots = Arc::new(Slots::new(&cache, 2));
     let pin = slots.load(0, || Ok(frame(&cache, 7, 5000))).unwrap();
     assert_eq!(number_of(pin.view()), 7);
     assert!(slots.pin(0).is_none());
@@ -101,7 +101,7 @@ fn frames_too_large_to_keep_are_still_readable() {
 #[test]
 fn a_failed_load_leaves_the_slot_empty() {
     let cache = Arc::new(BlockCache::new(10_000));
-    let slots = Slots::new(&cache, 1);
+    let slots = Arc::new(Slots::new(&cache, 1));
     assert!(slots.load(0, || Err(Error::Closed)).is_err());
     assert!(slots.pin(0).is_none());
     assert_eq!(number_of(load(&slots, 0).view()), 0);
@@ -111,7 +111,7 @@ fn a_failed_load_leaves_the_slot_empty() {
 #[test]
 fn capacity_can_shrink() {
     let cache = Arc::new(BlockCache::new(100_000));
-    let slots = Slots::new(&cache, 50);
+    let slots = Arc::new(Slots::new(&cache, 50));
     (0..50).for_each(|i| drop(load(&slots, i)));
     assert!(cache.stats().bytes > 40_000);
     cache.set_capacity(5_000);
@@ -124,7 +124,7 @@ fn capacity_can_shrink() {
 #[test]
 fn at_most_one_thread_reads_a_block() {
     let cache = Arc::new(BlockCache::new(1 << 20));
-    let slots = Slots::new(&cache, 1);
+    let slots = Arc::new(Slots::new(&cache, 1));
     let reads = AtomicUsize::new(0);
     let barrier = std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
@@ -149,7 +149,7 @@ fn at_most_one_thread_reads_a_block() {
 #[test]
 fn what_nobody_asked_for_takes_free_room_only() {
     let cache = Arc::new(BlockCache::new(20_000));
-    let (read, written) = (Slots::new(&cache, 10), Slots::new(&cache, 30));
+    let (read, written) = (Arc::new(Slots::new(&cache, 10)), Arc::new(Slots::new(&cache, 30)));
     (0..10).for_each(|i| drop(load(&read, i)));
     assert!(cache.room() > 5_000, "{}", cache.room());
     (0..30).for_each(|i| written.offer_to_room(i, frame(&cache, i, 1000)));
@@ -228,7 +228,7 @@ fn frames_share_chunks(capacity: u64, chunk: usize) {
 #[test]
 fn contents_are_right_under_eviction() {
     let cache = Arc::new(BlockCache::new(12_000));
-    let shared = Slots::new(&cache, 64);
+    let shared = Arc::new(Slots::new(&cache, 64));
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let (cache, shared) = (&cache, &shared);
@@ -255,7 +255,7 @@ fn contents_are_right_under_eviction() {
                         assert_eq!(number_of(pin.view()), i);
                     }
                     if round % 100 == 0 {
-                        let own = Slots::new(cache, 8);
+                        let own = Arc::new(Slots::new(cache, 8));
                         (0..8).for_each(|i| assert_eq!(number_of(load(&own, i).view()), i));
                         own.clear();
                         assert!((0..8).all(|i| own.pin(i).is_none()));
@@ -278,7 +278,7 @@ fn contents_are_right_under_eviction() {
 fn what_waits_for_a_reader_is_bounded() {
     const CAPACITY: u64 = 4 << 20;
     let cache = Arc::new(BlockCache::new(CAPACITY));
-    let slots = Slots::new(&cache, 20_000);
+    let slots = Arc::new(Slots::new(&cache, 20_000));
     // A reader that is not scheduled inside its epoch.
     let guard = pin();
     let mut most = 0;
@@ -326,12 +326,81 @@ fn chunks_wait_for_memtables_and_for_frames() {
     assert!(now <= before + 10 * chunk, "{now} instead of {before}");
     drop(frames);
     // What else the cache has leaves less to wait.
-    let others: Vec<_> = (0..1000).map(|_| cache.frame(100_000)).collect();
-    let bytes = others.len() * 100_000;
+    let others: Vec<_> = (0..100).map(|_| cache.frame(1_000_000)).collect();
+    let bytes = others.len() * 1_000_000;
     cache.charge_index(0, 0);
     assert!(waiting() + bytes + cache.mapped() <= set + capacity as usize, "{}", waiting());
     drop(others);
     // A smaller cache may have less.
     cache.set_capacity(16 << 20);
     assert!(waiting() <= set + (16 << 20), "{}", waiting());
+}
+
+/// The slices of indexes that come and go at random, as those of a tree do that is larger than the cache: each keeps
+/// its elements, their chunks take little more than they do, and nothing is left of them.
+#[test]
+#[cfg(target_os = "linux")]
+fn slices_of_indexes_share_chunks_without_holes() {
+    for mib in [10, 40, 400] {
+        let cache = BlockCache::new(mib << 20);
+        let filled = |number: u64, bytes: usize| {
+            (number, Slice::collect(Some(cache.memory()), bytes / 8, std::iter::repeat(number)))
+        };
+        let check = |(number, slice): &(u64, Slice<u64>)| {
+            assert!(slice.iter().all(|word| word == number), "elements of another slice");
+        };
+        // The sizes of the parts of one index, each of which varies by a sixteenth.
+        let mut rng = esker_testkit::Rng::new(mib);
+        let mut bytes = |n: u64| {
+            let usual = [11_000, 2_200, 2_200, 3_300, 6_600, 2_200][n as usize % 6];
+            (usual + rng.below(usual / 16)) as usize
+        };
+        let count = (mib << 20) / 9_000;
+        let mut slices: Vec<_> = (0..count).map(|n| filled(n, bytes(n))).collect();
+        let taken = |slices: &[(u64, Slice<u64>)]| -> usize {
+            slices.iter().map(|(_, slice)| slice.memory()).sum()
+        };
+        let mut random = esker_testkit::Rng::new(mib + 1);
+        for n in 0..8 * count {
+            let at = random.below(count) as usize;
+            check(&slices[at]);
+            let of_its_kind = bytes(slices[at].0);
+            slices[at] = filled(slices[at].0, of_its_kind);
+            if n % count == 0 {
+                let (mapped, taken) = (cache.mapped_for_slices(), taken(&slices));
+                let most = taken / 8 * 9 + (1 << 20);
+                assert!(mapped <= most, "{mapped} bytes for {taken} with {mib} MiB");
+            }
+        }
+        slices.iter().for_each(check);
+        assert!(taken(&slices) as u64 > (mib << 20) / 3, "most have chunks");
+        assert!(cache.mapped_for_slices() as u64 > (mib << 20) / 3);
+        drop(slices);
+        assert_eq!(cache.mapped_for_slices(), 0);
+    }
+}
+
+#[test]
+fn a_slice_owns_its_elements() {
+    let counted = Arc::new(());
+    let cache = BlockCache::new(64 << 20);
+    for (home, count) in [
+        (Some(cache.memory()), 0),
+        (None, 3),
+        (Some(cache.memory()), 3),
+        (Some(cache.memory()), 5_000),
+    ] {
+        let items = std::iter::repeat_with(|| Arc::clone(&counted));
+        let slice = Slice::collect(home, count, items);
+        assert_eq!((slice.len(), Arc::strong_count(&counted)), (count, count + 1));
+        assert_eq!(slice.as_ptr() as usize % 64 * usize::from(count > 0), 0, "aligned");
+        let few = Slice::collect(home, count, slice.iter().take(2).cloned());
+        assert_eq!(few.len(), count.min(2));
+        drop((slice, few));
+        assert_eq!(Arc::strong_count(&counted), 1);
+    }
+    let parts = || ["one".as_bytes(), b"", b"two"];
+    assert_eq!(&*Slice::concat(Some(cache.memory()), 6, parts()), b"onetwo");
+    assert_eq!(&*Slice::concat(None, 4, parts()), b"onet");
+    assert!(Slice::concat(None, 0, parts()).is_empty());
 }

@@ -13,6 +13,7 @@
 mod tests;
 
 use crate::base::codec::{DecodeError, Decoded};
+use std::ops::Deref;
 
 /// Bytes of a line.
 pub const LINE_BYTES: usize = 64;
@@ -20,14 +21,16 @@ pub const LINE_BYTES: usize = 64;
 /// Most probes of a key.
 const PROBES_MAX: u8 = 16;
 
+/// What a key has its bits in.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Line([u64; 8]);
+pub struct Line([u64; 8]);
 
-/// A filter over the hashes of keys; an empty one says "perhaps" to every key.
+/// A filter over the hashes of keys, with its lines in memory of some kind; an empty one says "perhaps" to every
+/// key.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
-    lines: Box<[Line]>,
+pub struct Filter<L = Box<[Line]>> {
+    lines: L,
     probes: u8,
 }
 
@@ -72,6 +75,13 @@ impl Filter {
         Self { lines, probes }
     }
 
+    /// Reads a filter from all of `bytes`.
+    pub fn decode(bytes: &[u8], probes: u8) -> Decoded<Self> {
+        Self::decode_into(bytes, probes, |_, lines| lines.collect())
+    }
+}
+
+impl<L: Deref<Target = [Line]>> Filter<L> {
     /// Whether a key with this hash may be among those the filter was built for.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
@@ -92,6 +102,11 @@ impl Filter {
         true
     }
 
+    /// The lines.
+    pub fn lines(&self) -> &L {
+        &self.lines
+    }
+
     /// Whether it filters nothing.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
@@ -110,19 +125,23 @@ impl Filter {
     /// Appends the lines to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.reserve(self.bytes());
-        for line in &self.lines {
+        for line in &*self.lines {
             for word in line.0 {
                 out.extend_from_slice(&word.to_le_bytes());
             }
         }
     }
 
-    /// Reads a filter from all of `bytes`.
-    pub fn decode(bytes: &[u8], probes: u8) -> Decoded<Self> {
+    /// Reads a filter from all of `bytes`; `collect` makes the lines, of which it gets the number.
+    pub fn decode_into(
+        bytes: &[u8],
+        probes: u8,
+        collect: impl FnOnce(usize, &mut dyn Iterator<Item = Line>) -> L,
+    ) -> Decoded<Self> {
         if !bytes.len().is_multiple_of(LINE_BYTES) || probes > PROBES_MAX {
             return Err(DecodeError("the filter has an impossible size"));
         }
-        let lines = bytes.chunks_exact(LINE_BYTES).map(|line| {
+        let mut lines = bytes.chunks_exact(LINE_BYTES).map(|line| {
             let mut words = [0; 8];
             for (word, bytes) in words.iter_mut().zip(line.chunks_exact(8)) {
                 let mut array = [0; 8];
@@ -131,6 +150,6 @@ impl Filter {
             }
             Line(words)
         });
-        Ok(Self { lines: lines.collect(), probes })
+        Ok(Self { lines: collect(bytes.len() / LINE_BYTES, &mut lines), probes })
     }
 }

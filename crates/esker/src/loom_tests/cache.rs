@@ -56,7 +56,7 @@ fn slots(loaded: usize) -> Arc<Slots> {
     let bytes = probe.stats().allocated;
     drop(one);
     let cache = Arc::new(BlockCache::new(FRAMES as u64 * bytes));
-    let slots = Slots::new(&cache, FRAMES + 1);
+    let slots = Arc::new(Slots::new(&cache, FRAMES + 1));
     (0..loaded).for_each(|i| drop(load(&slots, i)));
     slots
 }
@@ -177,7 +177,7 @@ fn a_segment_goes_while_its_frames_are_evicted() {
         let slots = slots(FRAMES);
         // The other segment's block evicts one of those that go, and gives the first another round.
         touch(&slots, 0);
-        let others = Slots::new(slots.cache(), 1);
+        let others = Arc::new(Slots::new(slots.cache(), 1));
         let other = {
             let others = others.clone();
             thread::spawn(move || check(load(&others, 0).view(), 0))

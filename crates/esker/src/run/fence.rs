@@ -6,19 +6,26 @@
 //! fences are compared in full (R15).
 
 use crate::base::{KeyOrder, head_of};
+use crate::cache::{FrameMemory, Slice};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Fences {
     prefix: Box<[u8]>,
-    heads: Box<[u64]>,
+    heads: Slice<u64>,
     /// Ends of the suffixes in `suffixes`.
-    ends: Box<[usize]>,
-    suffixes: Box<[u8]>,
+    ends: Slice<usize>,
+    suffixes: Slice<u8>,
 }
 
 impl Fences {
-    pub(super) fn build<'a>(bytewise: bool, keys: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+    /// The fences of these keys, in memory of a cache or of the allocator.
+    pub(super) fn build<'a>(
+        home: Option<&Arc<FrameMemory>>,
+        bytewise: bool,
+        keys: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Self {
         let first = keys.clone().next().unwrap_or_default();
         let shared = |len: usize, key: &[u8]| {
             // Most have the prefix of those before.
@@ -28,20 +35,18 @@ impl Fences {
             first[..len].iter().zip(key).take_while(|(a, b)| a == b).count()
         };
         let prefix = if bytewise { keys.clone().fold(first.len(), shared) } else { 0 };
-        let count = keys.size_hint().0;
-        let (mut heads, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut suffixes = Vec::new();
-        for key in keys {
-            let suffix = &key[prefix..];
-            heads.push(if bytewise { head_of(suffix) } else { 0 });
-            suffixes.extend_from_slice(suffix);
-            ends.push(suffixes.len());
-        }
+        let suffixes = keys.map(|key| &key[prefix..]);
+        let head = |suffix| if bytewise { head_of(suffix) } else { 0 };
+        let ends = suffixes.clone().scan(0, |end, suffix| {
+            *end += suffix.len();
+            Some(*end)
+        });
+        let (count, bytes) = ends.clone().fold((0, 0), |(count, _), end| (count + 1, end));
         Self {
             prefix: first[..prefix].into(),
-            heads: heads.into(),
-            ends: ends.into(),
-            suffixes: suffixes.into(),
+            heads: Slice::collect(home, count, suffixes.clone().map(head)),
+            ends: Slice::collect(home, count, ends),
+            suffixes: Slice::concat(home, bytes, suffixes),
         }
     }
 
@@ -99,7 +104,7 @@ impl Fences {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.heads.len() * 16 + self.suffixes.len() + self.prefix.len()
+        self.heads.memory() + self.ends.memory() + self.suffixes.memory() + self.prefix.len()
     }
 }
 

@@ -8,8 +8,8 @@ use crate::base::{FileId, KeyOrder, limits};
 use crate::block::{
     Codec, DICTIONARY_BYTES_MAX, Dictionary, TRAILER_BYTES, encoded_max, expansion_max,
 };
-use crate::cache::{BlockCache, IndexEntry, Slots};
-use crate::filter::Filter;
+use crate::cache::{BlockCache, IndexEntry, Slice, Slots};
+use crate::filter::{Filter, Line};
 use crate::sync::primitives;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) const MAGIC: &[u8; 8] = b"eskerseg";
 
 /// What an index takes beside its parts that grow: itself, its slots, its place in the queues of the cache, and
 /// what the allocator adds to each. It counts where segments are small.
-const ALONE_BYTES: usize = size_of::<Index>() + size_of::<Slots>() + size_of::<IndexEntry>() + 128;
+const ALONE_BYTES: usize = size_of::<Index>() + size_of::<IndexEntry>() + 128;
 
 /// The place of a stored block, and what the block must be.
 #[derive(Debug, Clone, Copy)]
@@ -234,9 +234,9 @@ pub(super) type SharedIndex = primitives::Arc<Index>;
 #[derive(Debug)]
 pub(super) struct Index {
     pub fences: Fences,
-    pub places: Box<[Place]>,
-    pub slots: Arc<Slots>,
-    pub filter: Filter,
+    pub places: Slice<Place>,
+    pub slots: Slots,
+    pub filter: Filter<Slice<Line>>,
     /// What blocks are decompressed with.
     pub dictionary: Option<Dictionary>,
     /// Some block is continued.
@@ -254,7 +254,9 @@ impl Index {
         meta: &SegmentMeta,
         cache: &Arc<BlockCache>,
     ) -> Decoded<Self> {
-        let filter = Filter::decode(tail.filter, tail.probes)?;
+        let filter = Filter::decode_into(tail.filter, tail.probes, |count, lines| {
+            Slice::collect(Some(cache.memory()), count, lines)
+        })?;
         let dictionary = read_dictionary(tail.dictionary, meta.file, meta.tail_offset())?;
         if tail.dictionary.len() != dictionary.as_ref().map_or(0, section_len) {
             return Err(DecodeError("a dictionary does not fill its section"));
@@ -292,9 +294,12 @@ impl Index {
             return Err(DecodeError("the blocks do not add up to the segment"));
         }
         let key = |i: usize| &keys[if i == 0 { 0 } else { ends[i - 1] }..ends[i]];
-        let fences = Fences::build(meta.bytewise, (0..count).map(key));
-        let mut bytes =
-            ALONE_BYTES + fences.bytes() + filter.bytes() + count * (size_of::<Place>() + 8);
+        let fences = Fences::build(Some(cache.memory()), meta.bytewise, (0..count).map(key));
+        let any_continued = places.iter().any(|place: &Place| place.continued);
+        let places = Slice::collect(Some(cache.memory()), count, places);
+        let slots = Slots::new(cache, count);
+        let lists = fences.bytes() + places.memory() + slots.memory();
+        let mut bytes = ALONE_BYTES + lists + filter.lines().memory();
         // Seeded: dictionaries are not counted as memory in use.
         if !bug!("run_dictionaries_cost_no_memory") {
             bytes += dictionary.as_ref().map_or(0, Dictionary::memory);
@@ -302,10 +307,10 @@ impl Index {
         cache.charge_index(bytes as u64, filter.bytes() as u64);
         Ok(Self {
             fences,
-            any_continued: places.iter().any(|place: &Place| place.continued),
-            places: places.into(),
+            any_continued,
+            places,
             numbering: meta.numbering(),
-            slots: Slots::new(cache, count),
+            slots,
             filter,
             dictionary,
             entry: None,
