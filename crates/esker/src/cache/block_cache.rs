@@ -57,7 +57,7 @@ pub struct BlockCache {
     index_bytes: Total,
     filter_bytes: Total,
     buffers: Arc<Buffers>,
-    pins: Arc<Pins>,
+    pins: Pins,
 }
 
 impl BlockCache {
@@ -77,7 +77,7 @@ impl BlockCache {
             index_bytes: Total::new(0),
             filter_bytes: Total::new(0),
             buffers: Arc::default(),
-            pins: Arc::new(Pins::new(capacity_bytes)),
+            pins: Pins::new(capacity_bytes),
         }
     }
 
@@ -87,7 +87,7 @@ impl BlockCache {
     }
 
     /// The account of what iterators hold.
-    pub fn pins(&self) -> &Arc<Pins> {
+    pub fn pins(&self) -> &Pins {
         &self.pins
     }
 

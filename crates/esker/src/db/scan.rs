@@ -61,6 +61,7 @@ impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
     fn drop(&mut self) {
         self.core.counters.add(Counter::Scanned, self.shown);
         self.core.counters.add(Counter::Skipped, self.skipped());
+        self.looks.end(self.core.cache.pins());
     }
 }
 
@@ -87,7 +88,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             memory_tombstones.extend(tombstones.map(AnyTombstones::Mem));
         }
         Self {
-            looks: Looks::new(core.cache.pins()),
+            looks: Looks::default(),
             core,
             keyspace,
             order,
@@ -251,12 +252,9 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// Lets blocks go if iterators hold much.
     #[cold]
     fn look_at_pins(&mut self) {
-        let Some(inner) = &mut self.inner else { return };
-        if self.looks.are_much(inner.held()) {
-            self.core.gate(Point::IteratorLetsGo);
-            inner.let_go();
-        }
-        self.looks.count_itself(size_of::<Self>() as u64 + inner.own_bytes());
+        let (core, Some(inner)) = (&self.core, &mut self.inner) else { return };
+        let pause = || core.gate(Point::IteratorLetsGo);
+        inner.look(&mut self.looks, core.cache.pins(), size_of::<Self>(), pause);
     }
 
     #[inline]
@@ -314,7 +312,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         self.count_steps();
         self.inner = None;
         self.partition = index;
-        let partition = self.tree.partitions()[index].clone();
+        let partition = &self.tree.partitions()[index];
         let mut sources =
             Vec::with_capacity(self.state.memtable_sets.len() + 1 + partition.deltas.len());
         for (n, set) in self.state.memtable_sets.iter().enumerate() {
@@ -326,8 +324,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             });
         }
         let mut tombstones = self.memory_tombstones.clone();
-        let (tree, bounds) = (self.tree.clone(), self.bounds_within(&partition));
-        for (tier, row) in tree.rows().iter().enumerate().rev() {
+        let bounds = self.bounds_within(partition);
+        for (tier, row) in self.tree.rows().iter().enumerate().rev() {
             // Seeded: a scan does not see what the tiers hold.
             if tier > 0 && bug!("db_tiers_not_scanned") {
                 continue;

@@ -30,6 +30,7 @@
 mod tests;
 
 mod covered;
+mod held;
 
 use super::bounds::Bounds;
 use super::loser_tree::{LoserTree, same_key};
@@ -287,39 +288,6 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Place::Backward | Place::RefusedBackward => {}
         }
         self.settle_backward()
-    }
-
-    /// Bytes of blocks and indexes that it holds.
-    pub fn held(&self) -> u64 {
-        self.tree.held()
-    }
-
-    /// Bytes of the iterator itself: its cursors, and its buffers. What [`Self::held`] counts is not among them.
-    pub fn own_bytes(&self) -> u64 {
-        let lists = self.seq_bounds.capacity() * size_of::<Seq>()
-            + self.tombstones.capacity() * size_of::<T>();
-        let buffers = self.key.capacity() + self.value.capacity();
-        self.tree.own_bytes() + (lists + buffers) as u64
-    }
-
-    /// Keeps a copy of the shown entry and lets the rest go, unless none is shown, or one without its value.
-    #[cold]
-    pub fn let_go(&mut self) {
-        if !self.valid() || matches!(self.place, Place::Apart | Place::InPieces) {
-            return;
-        }
-        if self.place < Place::Backward {
-            let mut value = std::mem::take(&mut self.value);
-            value.clear();
-            // Seeded: an iterator that has let go has no value, or an earlier one.
-            if !bug!("iter_let_go_forgets_the_value") {
-                value.extend_from_slice(self.value());
-            }
-            self.remember_key();
-            self.value = value;
-        }
-        self.tree.let_go();
-        self.place = Place::Apart;
     }
 
     /// How many entries of its sources the iterator has stepped over, shown ones included.

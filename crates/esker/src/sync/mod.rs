@@ -8,7 +8,8 @@
 //!
 //! Tests may hold the background at named points ([`Gates`]).
 //!
-//! Statistics are kept in [`Stripes`]: each thread adds to lines of its own.
+//! Statistics are kept in [`Stripes`]: each thread adds to lines of its own. So are [`Sums`], which are also
+//! compared with a bound.
 //!
 //! Code that also runs under the model checker takes its atomics and locks from `primitives`.
 //!
@@ -27,6 +28,7 @@ mod latch;
 pub(crate) mod primitives;
 mod signal;
 mod stripes;
+mod sums;
 mod threads;
 
 pub use aside::Aside;
@@ -37,7 +39,10 @@ pub use gates::{Gates, Point, pass};
 pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;
+#[cfg(all(test, not(loom)))]
+pub use stripes::has_stripe;
 pub use stripes::{Apart, Lane, Stripes};
+pub use sums::Sums;
 pub use threads::{Helper, both, help, spawn};
 
 #[cfg(all(test, not(loom)))]

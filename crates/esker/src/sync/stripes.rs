@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Stripes, with that of nobody; few in models, whose threads have small stacks. A power of two, so
 /// that a number is made an index without a branch.
-const STRIPES: usize = if cfg!(loom) { 4 } else { 64 };
+pub(super) const STRIPES: usize = if cfg!(loom) { 4 } else { 64 };
 
 /// The number of a thread that has no stripe of its own, or does not know its number yet.
-const NOBODY: usize = STRIPES - 1;
+pub(super) const NOBODY: usize = STRIPES - 1;
 
 /// Bits of a counter of calls that say how many calls are left before the next one to time.
 const LEFT_BITS: u32 = 8;
@@ -67,6 +67,25 @@ fn learn_number() -> usize {
     let number = NUMBER.try_with(|number| number.0.min(NOBODY)).unwrap_or(NOBODY);
     QUICK.with(|quick| quick.set(number * SCALE));
     number
+}
+
+/// The number of the calling thread; [`NOBODY`]: it has no stripe of its own.
+#[inline]
+pub(super) fn own_number() -> usize {
+    let known = QUICK.with(Cell::get) / SCALE;
+    if known < NOBODY { known } else { learn_number() }
+}
+
+/// Whether the calling thread has a stripe of its own.
+#[cfg(all(test, not(loom)))]
+pub fn has_stripe() -> bool {
+    own_number() < NOBODY
+}
+
+/// How many stripes threads have had so far. Models give numbers themselves.
+#[inline]
+pub(super) fn numbers() -> usize {
+    if cfg!(loom) { NOBODY } else { NEXT.load(Ordering::Relaxed).min(NOBODY) }
 }
 
 /// Whether the next call of a counter of calls is timed.
@@ -187,9 +206,7 @@ impl<const N: usize> Stripes<N> {
     #[cold]
     #[inline(never)]
     fn own(&self) -> Option<&Stripe<N>> {
-        let known = QUICK.with(Cell::get) / SCALE;
-        let number = if known < NOBODY { known } else { learn_number() };
-        self.stripes[..NOBODY].get(number)
+        self.stripes[..NOBODY].get(own_number())
     }
 
     fn all(&self, counter: usize) -> impl Iterator<Item = u64> + '_ {

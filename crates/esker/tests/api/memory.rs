@@ -181,6 +181,36 @@ fn an_iterator_that_is_alone_keeps_its_blocks() {
     assert_eq!((stats.pins_let_go, stats.held.pinned), (0, 0));
 }
 
+/// An iterator that stands on a value in pieces, which it leaves where they lie, keeps its blocks.
+#[test]
+fn an_iterator_that_cannot_let_go_does_not_count_as_one_that_has() {
+    let (place, memory) = (Place::new(), MIB);
+    let db = open(&place, memory);
+    let pieces = vec![9; 600_000];
+    for n in 0..100 {
+        db.insert(key(n), [7; 300]).unwrap();
+    }
+    db.insert_reader("pieces", &pieces[..]).unwrap();
+    db.insert("zero", "after").unwrap();
+    db.compact().unwrap();
+    let mut iterators: Vec<Iter> = Vec::new();
+    for _ in 0..200 {
+        let mut entries = db.range("pieces"..).unwrap().leaving_pieces();
+        assert_eq!(entries.next().unwrap().unwrap().0, b"pieces");
+        assert!(entries.is_in_pieces());
+        iterators.push(entries);
+    }
+    let held = db.stats().held.pinned;
+    assert!(held > most_pinned(memory) - MIB, "{held} bytes are pinned");
+    assert_eq!(db.stats().pins_let_go, 0, "{held} bytes are pinned");
+    // Behind it, one that was to let go does so at once.
+    assert_eq!(iterators[199].next().unwrap().unwrap().1, b"after");
+    assert_eq!(db.stats().pins_let_go, 1);
+    assert!(db.stats().held.pinned < held, "{:?}", db.stats().held);
+    drop(iterators);
+    assert_eq!((db.stats().held.pinned, db.stats().memory.iterators), (0, 0));
+}
+
 /// Fills a keyspace for each number.
 fn fill_keyspaces(db: &Db, numbers: std::ops::Range<usize>) {
     for number in numbers {
