@@ -125,23 +125,11 @@ impl<O: KeyOrder> RunCursor<O> {
         &self.run
     }
 
-    /// What its reads of files are for.
-    fn purpose(&self) -> Purpose {
-        if self.fill_cache { Purpose::Scan } else { Purpose::Compaction }
-    }
-
-    /// The index of a segment. Compactions do not keep those that they read: their segments go.
-    fn index(&mut self, segment: usize) -> Result<SharedIndex> {
-        if let Some((_, index)) = self.index.as_ref().filter(|(held, _)| *held == segment) {
-            return Ok(index.clone());
-        }
-        let (owner, purpose) = (&self.run.segments[segment], self.purpose());
-        let index = match self.fill_cache {
-            true => owner.index(self.holder.cache(), purpose)?,
-            false => owner.index_once(self.holder.cache(), purpose)?,
-        };
-        self.index = Some((segment, index.clone()));
-        Ok(index)
+    /// The index of a segment.
+    fn index(&mut self, segment: usize) -> Result<&Index> {
+        let (owner, cache) = (&self.run.segments[segment], self.holder.cache());
+        let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache));
+        index.map(|index| &**index)
     }
 
     #[inline]
@@ -220,41 +208,25 @@ impl<O: KeyOrder> RunCursor<O> {
     /// Moves into a block without choosing an entry.
     fn enter(&mut self, segment: usize, block: usize, direction: Direction) -> Result<()> {
         self.valid = false;
-        let run = Arc::clone(&self.run);
-        let owner = &*run.segments[segment];
-        let index = &*self.index(segment)?;
+        let (owner, cache) = (&self.run.segments[segment], self.holder.cache());
+        let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache))?;
+        let numbering = index.numbering;
         let layout = if self.fill_cache {
-            let pin = self.pin(owner, index, block, direction)?;
+            let streak = if self.readahead { self.streak } else { 0 };
+            let pin = pin_block(owner, index, block, (direction, streak))?;
             let layout = *pin.block().layout();
             self.holder.hold(pin.size() + index.bytes());
             self.source = Source::Frame(pin);
             layout
         } else {
+            let (run, index) = (self.run.clone(), index.clone());
             self.source = Source::Nowhere;
-            self.enter_piece(segment, owner, index, block, direction)?
+            self.enter_piece(segment, &run.segments[segment], &index, block, direction)?
         };
-        (self.segment, self.block, self.numbering) = (segment, block, index.numbering);
+        (self.segment, self.block, self.numbering) = (segment, block, numbering);
         self.count = layout.count();
         self.layout = Some(layout);
         Ok(())
-    }
-
-    fn pin(
-        &self,
-        owner: &Segment,
-        index: &Index,
-        block: usize,
-        direction: Direction,
-    ) -> Result<FramePin> {
-        if !self.readahead || self.streak < 2 {
-            return owner.block(index, block, Purpose::Scan);
-        }
-        let ahead = (1 << self.streak.min(8)).min(AHEAD_MAX);
-        let range = match direction {
-            Direction::Forward => block..(block + ahead).min(index.places.len()),
-            Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
-        };
-        owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
     }
 
     fn enter_piece(
@@ -331,7 +303,6 @@ impl<O: KeyOrder> RunCursor<O> {
 
     fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
         let Some((segment, mut block)) = self.locate(key)? else { return self.first_inner() };
-        let index = self.index(segment)?;
         self.enter(segment, block, Direction::Forward)?;
         let below = self.numbering.bound(below);
         loop {
@@ -340,7 +311,8 @@ impl<O: KeyOrder> RunCursor<O> {
                 self.show(found, false);
                 return Ok(());
             }
-            if !index.continues(&self.order, block + 1, key) {
+            let index = self.index.as_ref().map(|(_, index)| index);
+            if !index.is_some_and(|index| index.continues(&self.order, block + 1, key)) {
                 return self.step_block(Direction::Forward);
             }
             block += 1;
@@ -415,6 +387,40 @@ impl<O: KeyOrder> RunCursor<O> {
         let result = self.step_block(direction);
         self.keep_failure(result)
     }
+}
+
+/// The index of a segment, which is loaded unless it is `held` already; `through`: whether reads go through the cache.
+/// Compactions do not keep the indexes that they read: their segments go. Readers of the same run share the counts
+/// of references to it and to its indexes, so a cursor counts none that it can do without.
+fn held_index<'h>(
+    held: &'h mut Option<(usize, SharedIndex)>,
+    (segment, owner): (usize, &Segment),
+    (cache, through): (&Arc<BlockCache>, bool),
+) -> Result<&'h SharedIndex> {
+    let found = match held.take_if(|(held, _)| *held == segment) {
+        Some(found) => found,
+        None if through => (segment, owner.index(cache, Purpose::Scan)?),
+        None => (segment, owner.index_once(cache, Purpose::Compaction)?),
+    };
+    Ok(&held.insert(found).1)
+}
+
+/// A block from the cache. A scan that has entered a `streak` of neighbouring blocks reads some ahead.
+fn pin_block(
+    owner: &Segment,
+    index: &Index,
+    block: usize,
+    (direction, streak): (Direction, usize),
+) -> Result<FramePin> {
+    if streak < 2 {
+        return owner.block(index, block, Purpose::Scan);
+    }
+    let ahead = (1 << streak.min(8)).min(AHEAD_MAX);
+    let range = match direction {
+        Direction::Forward => block..(block + ahead).min(index.places.len()),
+        Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
+    };
+    owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
 }
 
 impl<O: KeyOrder> Cursor for RunCursor<O> {

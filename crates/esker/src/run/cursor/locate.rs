@@ -1,6 +1,6 @@
 //! Where a seek in a run goes: what is known of it without reading, and ahead of its time.
 
-use super::{Located, RunCursor};
+use super::{Located, RunCursor, held_index};
 use crate::base::KeyOrder;
 use crate::error::Result;
 
@@ -44,7 +44,8 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 
     pub(super) fn locate_in(&mut self, segment: usize, key: &[u8]) -> Result<Located> {
-        let index = self.index(segment)?;
+        let (owner, cache) = (&self.run.segments[segment], self.holder.cache());
+        let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache))?;
         Ok((segment, index.first_block(&self.order, key).unwrap_or(0)))
     }
 
