@@ -85,8 +85,8 @@ impl Background {
     /// Counts bytes that a compaction wrote, if it only wrote them in another form; `moved`: those of them that are
     /// separated values, each with a reason of its own.
     pub fn note_recoded(&self, why: Option<Recoding>, (bytes, moved): (u64, MovedBytes)) {
-        let MovedBytes { cooled, warmed } = moved;
-        let keys = bytes.saturating_sub(cooled + warmed);
+        let MovedBytes { cooled, warmed, emptied } = moved;
+        let keys = bytes.saturating_sub(cooled + warmed + emptied);
         let (cools, warms) = match why {
             None | Some(Recoding::Settles) => (0, 0),
             Some(Recoding::Cools) => (keys, 0),

@@ -217,6 +217,40 @@ fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references
     }
 }
 
+/// What is written as cold data has values that moved for other reasons beside it.
+#[test]
+fn values_that_move_are_counted_by_the_reason() {
+    let mut random = Random::seeded("moved");
+    let options = WriterOptions { separate_from: 50, ..WriterOptions::default() };
+    let mut value = || random.bytes(1000);
+    let all: Vec<Entry> =
+        (0..100).map(|n| (format!("key{n:03}").into_bytes(), 5, Kind::Put, value())).collect();
+    for why in WHYS {
+        let world = World::new(1 << 20);
+        let first = written(&world, 1, options, &all);
+        let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
+        writer.know(&mut Some(KnownValues::of(&world.cache, first.iter(), |_| Some(why))));
+        writer.set_cold(Some(None)).unwrap();
+        let before = writer.bytes_written();
+        let run = Arc::new(Run::new(Role::Delta, first, Vec::new()));
+        let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
+        cursor.seek_to_first().unwrap();
+        while cursor.valid() {
+            writer.add(&Bytewise, cursor.key(), 5, cursor.kind(), cursor.value()).unwrap();
+            cursor.next().unwrap();
+        }
+        let (bytes, moved) = writer.end_cold(before).unwrap();
+        let of_reason = match why {
+            ValueMove::Empties | ValueMove::EmptiesCold => moved.emptied,
+            ValueMove::Cools => moved.cooled,
+            ValueMove::Warms => moved.warmed,
+        };
+        assert_eq!(of_reason, moved.cooled + moved.warmed + moved.emptied, "{why:?}");
+        assert!(of_reason >= 100_000 && bytes - of_reason < 30_000, "{why:?}: {bytes}, {moved:?}");
+        finished(&world, &mut writer);
+    }
+}
+
 #[test]
 fn what_segments_refer_to_is_what_is_alive() {
     let world = World::new(1 << 20);

@@ -184,7 +184,7 @@ impl RunWriter {
     }
 
     /// Ends what is written as cold data, if anything is. Returns the bytes that were written since the file had
-    /// `before`, and which of them are values that moved for their temperature.
+    /// `before`, and which of them are values that moved.
     pub fn end_cold(&mut self, before: u64) -> Result<(u64, MovedBytes)> {
         self.set_cold(None)?;
         let moved = std::mem::take(&mut self.separation.moved);

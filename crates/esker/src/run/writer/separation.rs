@@ -47,13 +47,15 @@ pub(super) struct Separation {
     pub(super) moved: MovedBytes,
 }
 
-/// Bytes of stored values that moved only to be stored in another form.
+/// Bytes of stored values that moved, by the reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MovedBytes {
     /// Because they were not read.
     pub cooled: u64,
     /// Because they were read often.
     pub warmed: u64,
+    /// Because much beside them was dead. They stay as cold or warm as they were.
+    pub emptied: u64,
 }
 
 impl MovedBytes {
@@ -61,7 +63,10 @@ impl MovedBytes {
         match why {
             Some(ValueMove::Cools) => self.cooled += stored,
             Some(ValueMove::Warms) => self.warmed += stored,
-            None | Some(ValueMove::Empties | ValueMove::EmptiesCold) => {}
+            // Seeded: cold values that only move count as turned cold again, with the keys beside them.
+            Some(_) if bug!("run_emptied_values_count_as_keys") => {}
+            Some(ValueMove::Empties | ValueMove::EmptiesCold) => self.emptied += stored,
+            None => {}
         }
     }
 }

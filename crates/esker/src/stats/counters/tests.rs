@@ -24,6 +24,24 @@ fn a_thread_that_alternates_between_databases_loses_no_count() {
 }
 
 #[test]
+fn values_that_only_move_do_not_count_as_turned() {
+    let counters = Counters::default();
+    let background = &counters.background;
+    let turned = || {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&background.bytes_cooled), load(&background.bytes_warmed))
+    };
+    let moved = MovedBytes { cooled: 200, warmed: 0, emptied: 300 };
+    background.note_recoded(Some(Recoding::Cools), (1000, moved));
+    assert_eq!(turned(), (700, 0), "500 bytes of keys beside 200 of values");
+    let moved = MovedBytes { cooled: 0, warmed: 100, emptied: 500 };
+    background.note_recoded(Some(Recoding::Warms), (1000, moved));
+    assert_eq!(turned(), (700, 500));
+    background.note_recoded(None, (1000, moved));
+    assert_eq!(turned(), (700, 600));
+}
+
+#[test]
 fn calls_are_counted_exactly_and_one_in_128_is_timed() {
     let counters = Counters::default();
     // More threads than stripes, so that some share one.
