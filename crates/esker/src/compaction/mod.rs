@@ -56,6 +56,8 @@ pub mod tiers;
 #[cfg(not(loom))]
 mod turns;
 #[cfg(not(loom))]
+mod uses;
+#[cfg(not(loom))]
 pub mod values;
 
 pub use counts::CompactionCounts;

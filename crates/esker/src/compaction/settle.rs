@@ -18,6 +18,7 @@
 
 use super::choice::partition_at;
 use super::key::PartitionKey;
+use super::uses::Uses;
 use crate::base::Bytewise;
 use crate::block::Codec;
 use crate::catalog::{Catalog, KeyspaceState, Order};
@@ -61,19 +62,20 @@ impl View<'_> {
         if self.settings.codec(true) == Codec::Raw || stays {
             return (Vec::new(), false);
         }
-        let bytes = |_: &Partition, segment: &Segment| {
+        let bytes = |_: &Uses<'_>, segment: &Segment| {
             if shrinks(segment) { segment.meta().len } else { 0 }
         };
         self.parts(from, Segment::is_judged, bytes)
     }
 
     /// The settled partitions of which enough `changes` when it is written, in bytes, and whether somebody should
-    /// look again. `known`: asking about a segment reads nothing.
+    /// look again. `known`: asking about a segment reads nothing. `changes` gets what its partition has of value
+    /// segments.
     pub fn parts(
         &self,
         from: &mut Option<PartitionKey>,
         known: impl Fn(&Segment) -> bool,
-        changes: impl Fn(&Partition, &Segment) -> u64,
+        changes: impl Fn(&Uses<'_>, &Segment) -> u64,
     ) -> (Vec<PartitionKey>, bool) {
         let (mut keys, mut taken) = (Vec::new(), HashSet::new());
         let begin = from.take();
@@ -155,14 +157,14 @@ impl View<'_> {
 fn changing_of<'p>(
     part: &'p Partition,
     left: &mut usize,
-    (known, changes): (&impl Fn(&Segment) -> bool, &impl Fn(&Partition, &Segment) -> u64),
+    (known, changes): (&impl Fn(&Segment) -> bool, &impl Fn(&Uses<'_>, &Segment) -> u64),
 ) -> Option<Vec<(&'p Arc<Segment>, u64)>> {
-    let mut changing = Vec::new();
+    let (mut changing, uses) = (Vec::new(), Uses::of(part));
     for segment in part.base.segments() {
         if !known(segment) {
             *left = left.checked_sub(1)?;
         }
-        let bytes = changes(part, segment);
+        let bytes = changes(&uses, segment);
         if bytes > 0 {
             changing.push((segment, bytes));
         }

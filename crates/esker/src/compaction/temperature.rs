@@ -23,11 +23,11 @@ use super::looks::Looks;
 use super::plan::{Piece, Recoding};
 use super::settle::View;
 pub use super::turns::Moment;
+use super::uses::Uses;
 use crate::base::Millis;
 use crate::block::Dictionary;
 use crate::cache::BlockCache;
 use crate::error::Result;
-use crate::manifest::Partition;
 use crate::options::settings::Settings;
 use crate::run::{Segment, Turn, train};
 use std::sync::Arc;
@@ -56,9 +56,9 @@ pub fn turned(
         let moving = uses.filter(|(used, _)| !used.is_in_pieces());
         moving.fold(known_of(segment), |known, (_, values)| known_of(values) && known)
     };
-    let turns = |part: &Partition, segment: &Segment| {
+    let turns = |uses: &Uses<'_>, segment: &Segment| {
         let own = moment.recoding(segment, cold).map_or(0, |_| segment.meta().len);
-        own + turned_values(moment, view.settings, part, segment)
+        own + turned_values(moment, view.settings, uses, segment)
     };
     let (keys, more) = view.parts(&mut looks.temperature, known, turns);
     if keys.is_empty() && !more {
@@ -84,21 +84,17 @@ impl Moment<'_> {
     }
 }
 
-/// The bytes on disk that a run segment of a partition refers to in value segments that have turned.
+/// The bytes on disk that a run segment of a partition with these uses refers to in value segments that have turned.
 fn turned_values(
     moment: Moment<'_>,
     settings: &Settings,
-    part: &Partition,
+    uses: &Uses<'_>,
     segment: &Segment,
 ) -> u64 {
-    let here = |place| {
-        let uses = part.run_segments().flat_map(|segment| &segment.meta().values);
-        uses.filter(|used| used.place() == place).map(|used| used.bytes).sum()
-    };
-    let uses = segment.meta().values.iter().zip(segment.values());
-    let turned = uses.filter(|(used, values)| {
+    let of_segment = segment.meta().values.iter().zip(segment.values());
+    let turned = of_segment.filter(|(used, values)| {
         // A value in pieces never moves.
-        let moves = || moment.value_move(values, settings, || here(used.place()));
+        let moves = || moment.value_move(values, settings, || uses.bytes(used.place()));
         !used.is_in_pieces() && moves().is_some()
     });
     turned.map(|(used, _)| used.disk_bytes()).sum()
