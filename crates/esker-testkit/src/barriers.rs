@@ -6,7 +6,9 @@
 //!    action does to the database happens exactly there.
 //! 3. A call that waits for background work says so before ([`Point::CallerWaits`]). After
 //!    [`Board::open_for_callers`] the next such call opens all points.
-//! 4. Nothing is closed any more when the barriers are dropped: otherwise a test that fails would wait for
+//! 4. A test may wait for the thread that a [`Call`] sends to a point. If the call ends and nobody stands there, the
+//!    wait fails and names the point.
+//! 5. Nothing is closed any more when the barriers are dropped: otherwise a test that fails would wait for
 //!    a thread that is held. So they are dropped before the database is closed.
 //!
 //! [`crate::keeper`] decides about each step of the background instead; barriers leave it free but for a few
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 type Action = Box<dyn FnOnce(&Board) + Send>;
 
@@ -34,6 +37,15 @@ struct State {
     /// Which threads came where; by the kind of a thread, without its number.
     seen: BTreeSet<(Point, String)>,
     opens_for_callers: bool,
+    /// How many calls on threads of their own were made, and which of them have ended.
+    calls: usize,
+    ended: BTreeSet<usize>,
+}
+
+impl State {
+    fn is_held(&self, point: Point) -> bool {
+        self.held.get(&point).is_some_and(|count| *count > 0)
+    }
 }
 
 /// The points of a database, with what is closed and what is to be done at each.
@@ -104,13 +116,12 @@ impl Board {
 
     /// Waits until a thread is held at a point.
     pub fn wait_for(&self, point: Point) {
-        let none = |state: &mut State| state.held.get(&point).is_none_or(|count| *count == 0);
-        self.changed.wait_while(&mut self.state.lock(), none);
+        self.changed.wait_while(&mut self.state.lock(), |state| !state.is_held(point));
     }
 
     /// Whether a thread is held at a point.
     pub fn stands_at(&self, point: Point) -> bool {
-        self.state.lock().held.get(&point).is_some_and(|count| *count > 0)
+        self.state.lock().is_held(point)
     }
 
     /// Has the next thread that comes to a point run an action; later ones run the actions that were added later.
@@ -154,6 +165,68 @@ impl Barriers {
         options.gates = Some(barriers.0.clone());
         Ok((Db::open_with(path, options)?, barriers))
     }
+
+    /// Makes a call on a thread of its own.
+    pub fn call<T: Send + 'static>(&self, call: impl FnOnce() -> T + Send + 'static) -> Call<T> {
+        let board = self.0.clone();
+        let number = board.change(|state| {
+            state.calls += 1;
+            state.calls
+        });
+        let end = End { board: board.clone(), number };
+        let thread = std::thread::spawn(move || {
+            let _end = end;
+            call()
+        });
+        Call { board, number, thread }
+    }
+}
+
+/// A call on a thread of its own; see [`Barriers::call`].
+pub struct Call<T> {
+    board: Arc<Board>,
+    number: usize,
+    thread: JoinHandle<T>,
+}
+
+/// Says that a call has ended, also by a panic.
+struct End {
+    board: Arc<Board>,
+    number: usize,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.board.change(|state| state.ended.insert(self.number));
+    }
+}
+
+impl<T> Call<T> {
+    /// Waits until a thread is held at a point to which one comes before the call returns.
+    ///
+    /// # Panics
+    /// If the call has ended, and no thread is held there.
+    #[track_caller]
+    pub fn wait_for(&self, point: Point) {
+        let mut state = self.board.state.lock();
+        let waits =
+            |state: &mut State| !state.is_held(point) && !state.ended.contains(&self.number);
+        self.board.changed.wait_while(&mut state, waits);
+        let (held, seen) = (state.is_held(point), state.seen.clone());
+        drop(state);
+        assert!(
+            held,
+            "the call has ended before a thread came to {point:?}; they came to {seen:?}"
+        );
+    }
+
+    /// Waits for its end and returns what it returned.
+    ///
+    /// # Panics
+    /// If it panicked.
+    pub fn join(self) -> T {
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
 
 impl Deref for Barriers {
@@ -174,3 +247,6 @@ impl Drop for Barriers {
         drop(actions);
     }
 }
+
+#[cfg(test)]
+mod tests;

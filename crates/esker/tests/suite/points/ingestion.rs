@@ -99,17 +99,17 @@ fn a_compaction_waits_for_the_ingestion_that_it_finds() {
     write(&db.default_keyspace(), &steps);
     expect(&mut pairs, &steps);
     db.flush().unwrap();
-    let compacting = std::thread::spawn({
+    let compacting = barriers.call({
         let db = db.clone();
         move || db.compact().unwrap()
     });
-    barriers.wait_for(Point::CompactionBegins);
+    compacting.wait_for(Point::CompactionBegins);
     barriers.close(&[Point::IngestionRecorded]);
-    let ingesting = std::thread::spawn({
+    let ingesting = barriers.call({
         let db = db.clone();
         move || ingest(&db, &db.default_keyspace()).unwrap()
     });
-    barriers.wait_for(Point::IngestionRecorded);
+    ingesting.wait_for(Point::IngestionRecorded);
     let seen = Arc::new(Mutex::new(None));
     barriers.at(Point::CompactionReads, {
         let (db, seen) = (db.clone(), seen.clone());
@@ -129,8 +129,8 @@ fn a_compaction_waits_for_the_ingestion_that_it_finds() {
         std::thread::yield_now();
     }
     barriers.let_go(&[Point::IngestionRecorded]);
-    ingesting.join().unwrap();
-    compacting.join().unwrap();
+    ingesting.join();
+    compacting.join();
     expect_ingested(&mut pairs);
     let (snapshot, found) = seen.lock().take().unwrap();
     keeps(&db, &snapshot, &found);

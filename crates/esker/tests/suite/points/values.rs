@@ -23,11 +23,11 @@ fn whoever_refers_to_values_that_are_moved_keeps_them() {
     expect(&mut pairs, &steps);
     db.flush().unwrap();
     drop(old);
-    let compacting = std::thread::spawn({
+    let compacting = barriers.call({
         let db = db.clone();
         move || db.compact().unwrap()
     });
-    barriers.wait_for(Point::CompactionMoves);
+    compacting.wait_for(Point::CompactionMoves);
     let (second, snapshot) = (pairs.clone(), db.snapshot().unwrap());
     let branch = db.branch("second").unwrap();
     let steps = [Step::Put(50, 90, 3), Step::RemoveRange(100, 140), Step::Remove(301)];
@@ -39,7 +39,7 @@ fn whoever_refers_to_values_that_are_moved_keeps_them() {
     holds(&db.open_branch("first").unwrap().default_keyspace(), &first);
     assert!(db.drop_branch("first").unwrap());
     barriers.let_go(&[Point::CompactionMoves]);
-    compacting.join().unwrap();
+    compacting.join();
     for _ in 0..2 {
         keeps(&db, &snapshot, &second);
         holds(&branch.default_keyspace(), &second);
@@ -65,12 +65,12 @@ fn a_keyspace_is_dropped_while_its_values_are_moved() {
     barriers.close(&[Point::CompactionMoves]);
     write(&words, &again(2));
     db.flush().unwrap();
-    let compacting = std::thread::spawn(move || words.compact());
-    barriers.wait_for(Point::CompactionMoves);
+    let compacting = barriers.call(move || words.compact());
+    compacting.wait_for(Point::CompactionMoves);
     assert!(db.drop_keyspace("words").unwrap());
     barriers.let_go(&[Point::CompactionMoves]);
     // It finds the keyspace gone, or nothing left to do.
-    let _ = compacting.join().unwrap();
+    let _ = compacting.join();
     db.flush().unwrap();
     referred::check(&db, &disk.as_fs(), PATH.as_ref());
     ends_well(db, barriers, &disk, &pairs);
