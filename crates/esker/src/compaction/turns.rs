@@ -67,7 +67,8 @@ impl<'m> Moment<'m> {
             Recoding::Settles => return None,
         };
         // A compaction that is due has not looked whether another tree shares the run segments themselves.
-        let may = self.alone || self.idle;
+        // Seeded: values that a named snapshot of the same run segments keeps are written a second time.
+        let may = self.alone || self.idle || bug!("compaction_due_moves_shared_values");
         (may && owns(self.alone, values, here)).then_some(why)
     }
 }

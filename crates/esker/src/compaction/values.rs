@@ -256,7 +256,9 @@ impl<O: KeyOrder> Planning<'_, O> {
         let stays = |place: &Place| alive.get(place).copied().filter(|stays| *stays > 0);
         let turned = self.turned(parts, |place| stays(place).is_some());
         // What has turned can wait; the compaction must not fail for it on a device that is nearly full (C7).
-        let mut moves = if turned.bytes <= room { turned } else { Moves::default() };
+        // Seeded: a compaction that is due fails because values that turn warm have no room.
+        let fits = turned.bytes <= room || bug!("compaction_values_turn_without_room");
+        let mut moves = if fits { turned } else { Moves::default() };
         let cools = moves.of.values().any(|why| *why == ValueMove::Cools);
         let mut worth = Vec::new();
         for (place, part) in parts.iter().filter(|(place, _)| !moves.of.contains_key(*place)) {

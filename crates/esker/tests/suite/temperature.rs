@@ -1,12 +1,14 @@
 //! Compressing what is not read, and what is read again, is cut off at every step: every branch and named
-//! snapshot holds what it held, what survives is whole, and the next process goes on.
+//! snapshot holds what it held, what survives is whole, and the next process goes on. And what has turned warm
+//! waits where there is no room for it, or where it would take space twice.
 
 use super::cuts::{PATH, World, branch_thrice, cuts_of, key, world};
 use super::options;
-use esker::{Append, Db, KeyspaceOptions, Options};
+use esker::{Append, Db, Event, EventKind, KeyspaceOptions, Options};
 use esker_testkit::CrashFs;
 use esker_testkit::harness::HandClock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const KEYS: usize = 600;
@@ -117,4 +119,145 @@ fn turning_cold_and_warm_can_be_cut_off_anywhere() {
         assert!(problems.is_empty(), "{story}: {problems:?}");
         db.close().unwrap_or_else(|error| panic!("{story}: {error}"));
     }
+}
+
+/// The number of keys, which all lie in one partition.
+const VALUES: usize = 1200;
+
+/// All entries, in the order of the keys.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A database that is cold.
+struct Scene {
+    disk: CrashFs,
+    clock: Arc<HandClock>,
+    db: Db,
+    /// What it holds.
+    all: Entries,
+    /// Whether its values are separated.
+    separated: bool,
+    /// While this is set, a compaction for temperatures lets the disk have all the space that it wants: one that
+    /// comes again and again, because it has no room, ends then.
+    short: Arc<AtomicBool>,
+}
+
+impl Scene {
+    fn new(separated: bool) -> Self {
+        let (disk, clock) = (CrashFs::new(), Arc::new(HandClock::default()));
+        clock.set(1_000_000);
+        let mut options = sizes(&disk, &clock);
+        options.memtable_bytes = Some(128 << 10);
+        options.partition_bytes = Some(4 << 20);
+        options.segment_bytes = 64 << 10;
+        options.separate_values_from = separated.then_some(512);
+        let short = Arc::new(AtomicBool::new(false));
+        let (is_short, device) = (short.clone(), disk.clone());
+        options.on_event = Some(Arc::new(move |event: &Event| {
+            let turned =
+                matches!(event.kind, EventKind::CompactionEnd { cause: "temperature", .. });
+            if turned && is_short.load(Ordering::SeqCst) {
+                device.set_capacity(None);
+            }
+        }));
+        let db = Db::open_with(PATH, options).unwrap();
+        let value = |number| (0..20).map(|at| record(20 * number + at)).collect::<String>();
+        let all: Entries =
+            (0..VALUES).map(|number| (key(number).into(), value(number).into())).collect();
+        for (key, value) in &all {
+            db.insert(key, value).unwrap();
+        }
+        db.compact().unwrap();
+        turn(&db, &clock, true).unwrap();
+        let scene = Self { disk, clock, db, all, separated, short };
+        let (cold, all) = scene.stored();
+        assert!(all > 200 << 10 && cold == all, "{cold} of {all} bytes are cold");
+        assert_eq!(scene.db.stats().trees[0].partitions, 1);
+        scene
+    }
+
+    /// The bytes that are cold of its values, or of all of it if they are not separated, and how many there are.
+    fn stored(&self) -> (u64, u64) {
+        let base = self.db.stats().trees[0].base;
+        match self.separated {
+            true => (base.value_zstd_bytes, base.value_bytes),
+            false => (base.zstd_bytes, base.zstd_bytes + base.lz4_bytes + base.raw_bytes),
+        }
+    }
+
+    /// Reads everything from the files, so that it turns warm, and then writes some of the first `among` keys so that a
+    /// compaction is due, which has no other reason to write the rest.
+    fn warm(&mut self, among: usize) {
+        for _ in 0..3 {
+            assert!(entries(&self.db) == self.all);
+        }
+        for (key, value) in self.all[..among].iter_mut().step_by(among / 20) {
+            *value = b"small".to_vec();
+            self.db.insert(&*key, &*value).unwrap();
+        }
+    }
+
+    /// Lets so much time pass that somebody looks at temperatures.
+    fn rest(&self) {
+        self.clock.advance(COLD / 2);
+        self.db.wait_until_idle().unwrap();
+    }
+
+    /// Leaves so many bytes free while a compaction is due and then while the database rests; at least `least` bytes
+    /// must stay cold. With more room everything turns warm.
+    fn rest_with(&self, free: u64, least: u64) {
+        self.disk.set_capacity(Some(self.disk.used() + free));
+        self.db.compact().unwrap();
+        let (cold, all) = self.stored();
+        assert!(cold >= least, "{cold} of {all} bytes are cold when it was due");
+        assert!(entries(&self.db) == self.all);
+        self.short.store(true, Ordering::SeqCst);
+        self.rest();
+        let (cold, all) = self.stored();
+        assert!(cold >= least, "{cold} of {all} bytes are cold after a rest");
+        self.short.store(false, Ordering::SeqCst);
+        self.disk.set_capacity(None);
+        self.rest();
+        assert_eq!(self.stored().0, 0, "now there is room");
+        assert!(entries(&self.db) == self.all);
+        assert!(self.db.verify().unwrap().problems.is_empty());
+    }
+}
+
+fn entries(db: &Db) -> Entries {
+    db.iter().unwrap().map(Result::unwrap).collect()
+}
+
+/// A compaction that is due, and an idle one, leave values cold that have no room to turn warm (C7): there is room for
+/// them as they are, but not for what they may take when they are warm.
+#[test]
+fn values_turn_warm_only_where_there_is_room_for_them() {
+    let mut scene = Scene::new(true);
+    scene.warm(VALUES);
+    let (_, all) = scene.stored();
+    scene.rest_with(all * 3 / 2, all * 9 / 10);
+}
+
+/// A named snapshot keeps the values that it shares with the newest version, so warm ones would be there twice.
+#[test]
+fn values_that_a_named_snapshot_keeps_are_not_written_twice() {
+    let mut scene = Scene::new(true);
+    let kept = scene.all.clone();
+    scene.db.snapshot_named("moment").unwrap();
+    scene.warm(VALUES);
+    let before = scene.db.stats().written.compaction;
+    scene.db.compact().unwrap();
+    scene.rest();
+    let (cold, all) = scene.stored();
+    assert_eq!(cold, all);
+    let written = scene.db.stats().written.compaction - before;
+    assert!(written < all / 4, "{written} bytes were written, and there are {all} of values");
+    assert!(entries(&scene.db) == scene.all);
+    let moment = scene.db.open_named_snapshot("moment").unwrap();
+    assert!(entries(&moment) == kept);
+    drop(moment);
+    assert!(scene.db.drop_named_snapshot("moment").unwrap());
+    scene.rest();
+    assert_eq!(scene.stored().0, 0, "now nobody else keeps them");
+    assert!(entries(&scene.db) == scene.all);
+    assert!(scene.db.verify().unwrap().problems.is_empty());
 }
