@@ -8,6 +8,7 @@ use crate::errors::Result;
 use crate::options::ttl_from;
 use crate::shared::Space;
 use crate::store::Store;
+use esker::internals::stats::clients::Counted;
 use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -47,9 +48,16 @@ struct Ops {
     keyspaces: Vec<Arc<Keyspace>>,
     ops: Vec<Op>,
     bytes: Vec<u8>,
+    /// Their bytes, in the account of memory.
+    counted: Counted,
 }
 
 impl Ops {
+    /// Counts what the operations take now.
+    fn count(&mut self) {
+        self.counted.set(self.bytes.capacity() + self.ops.capacity() * size_of::<Op>());
+    }
+
     fn keyspace(&mut self, keyspace: &Arc<Keyspace>) -> usize {
         // By its place, since names come again: in branches, and after a drop.
         let known = |known: &Arc<Keyspace>| Arc::ptr_eq(known, keyspace);
@@ -72,6 +80,7 @@ impl Ops {
         self.ops.push(Op { kind, keyspace, key_len, value_len, bounded });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
+        self.count();
     }
 
     fn add_range(&mut self, keyspace: &Arc<Keyspace>, start: Option<&[u8]>, stop: Option<&[u8]>) {
@@ -86,6 +95,7 @@ impl Ops {
         let moved: Vec<usize> = other.keyspaces.iter().map(|each| self.keyspace(each)).collect();
         self.ops.extend(other.ops.iter().map(|op| Op { keyspace: moved[op.keyspace], ..*op }));
         self.bytes.extend_from_slice(&other.bytes);
+        self.count();
     }
 
     /// The operations in the order in which they are written.

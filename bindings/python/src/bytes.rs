@@ -5,6 +5,7 @@
 //! interpreter's lock, and is copied first, unless it is a view of a whole `bytes` object.
 
 use esker::Keyspace;
+use esker::internals::stats::clients::Counted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use std::cell::RefCell;
@@ -65,9 +66,17 @@ fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(view.call_method0("tobytes")?.cast_into()?)
 }
 
+/// Where a thread puts a value while the interpreter's lock is released.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    /// What is kept between calls, in the account of memory.
+    counted: Counted,
+}
+
 thread_local! {
-    /// Where a value is put while the interpreter's lock is released.
-    static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The buffer that the thread keeps; `None`: it keeps none, or a call uses it.
+    static BUFFER: RefCell<Option<Buffer>> = const { RefCell::new(None) };
 }
 
 /// A thread keeps no larger buffer than this.
@@ -100,16 +109,19 @@ pub(crate) fn get<'py>(
     place: &impl Lookup,
     key: &[u8],
 ) -> esker::Result<Option<Bound<'py, PyBytes>>> {
-    let mut value = VALUE.with(RefCell::take);
+    let mut buffer = BUFFER.with(RefCell::take).unwrap_or_default();
+    let value = &mut buffer.bytes;
     let found = py.detach(|| {
         place.find(key, |bytes| {
             value.clear();
             value.extend_from_slice(bytes);
         })
     })?;
-    let object = found.then(|| PyBytes::new(py, &value));
-    if value.capacity() <= KEPT_BYTES {
-        VALUE.with(|cell| cell.replace(value));
+    let object = found.then(|| PyBytes::new(py, value));
+    let kept = value.capacity();
+    if kept <= KEPT_BYTES {
+        buffer.counted.set(kept);
+        BUFFER.with(|cell| cell.replace(Some(buffer)));
     }
     Ok(object)
 }

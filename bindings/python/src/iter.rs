@@ -5,6 +5,7 @@ use crate::errors::{Failure, Result, closed, invalid};
 use crate::shared::Space;
 use crate::walk::{Range, Walk};
 use esker::Cursor;
+use esker::internals::stats::clients::Counted;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
@@ -137,6 +138,8 @@ struct State {
     forward: bool,
     /// How many to fetch next time.
     ahead: usize,
+    /// The bytes of fetched entries, in the account of memory.
+    counted: Counted,
 }
 
 impl State {
@@ -188,6 +191,8 @@ impl State {
             self.bytes.extend_from_slice(value);
             self.ends.push((key_end, self.bytes.len()));
         }
+        let ends = self.ends.capacity() * size_of::<(usize, usize)>();
+        self.counted.set(self.bytes.capacity() + ends);
         Ok(())
     }
 
@@ -235,7 +240,8 @@ impl Iterator {
         }
         let (bytes, ends) = (Vec::new(), Vec::new());
         let forward = !wish.reverse;
-        let state = State { walk, bytes, ends, seen: 0, forward, ahead: 1 };
+        let counted = Counted::default();
+        let state = State { walk, bytes, ends, seen: 0, forward, ahead: 1, counted };
         let shape = Shape::new(space, wish.shown);
         let (state, space) = (Mutex::new(Some(state)), space.clone());
         Ok(Self { state, shape, reverse: wish.reverse, space })

@@ -1,5 +1,5 @@
-//! What programs were handed, or have built with the library, and have not freed: batches, and in the layer for C also
-//! values, lists and errors.
+//! What programs were handed, or have built with the library, and have not freed: batches, in the layer for C also
+//! values, lists and errors, and in the layer for Python what an object or a thread keeps between calls.
 //!
 //! These objects belong to no database (a batch may be empty, an error may say that there is none), so the count is
 //! that of the process, and each database shows all of it. Values are handed out on the path of a get. So each thread

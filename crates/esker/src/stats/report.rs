@@ -119,8 +119,8 @@ pub struct MemoryUse {
     pub tombstones: u64,
     /// Iterators and cursors themselves, with their buffers. The blocks that they hold are in the cache.
     pub iterators: u64,
-    /// Batches, and what the layer for C handed out and was not freed: values, lists, errors.
-    /// It is the sum of the process, whatever the number of its databases.
+    /// Batches, what the layer for C handed out and was not freed (values, lists, errors), and what the layer for
+    /// Python keeps between calls. It is the sum of the process, whatever the number of its databases.
     pub clients: u64,
     /// What blocks, indexes and filters may have: what the others leave. It is no part of the total.
     pub cache_limit: u64,

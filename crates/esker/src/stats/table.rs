@@ -280,7 +280,7 @@ macro_rules! metrics {
                     memory.tombstones ["tombstones"];
                     /// Iterators and cursors themselves, with their buffers.
                     memory.iterators ["iterators"];
-                    /// Batches, and what the layer for C handed out and was not freed; of the whole process.
+                    /// Batches, what the layer for C handed out and was not freed, and what the one for Python keeps; of the whole process.
                     memory.clients ["clients"];
                 }
                 /// The most that the buffers of flushes and compactions took.
