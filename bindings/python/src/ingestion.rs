@@ -171,7 +171,7 @@ impl Ingestion {
         ttl: Option<f64>,
     ) -> Result<u64> {
         let ttl = ttl.map(ttl_from).transpose()?;
-        // What is wrong about the call shows also if there is no entry.
+        // What is wrong about the call shows before anything is taken from the iterable.
         self.with(py, keyspace, |_, _| Ok(()))?;
         let mut entries = PyIterator::from_object(entries)?;
         let (mut chunk, mut added) = (Vec::new(), 0);

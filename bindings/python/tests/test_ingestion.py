@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
+import itertools
+import signal
 import sys
 import threading
 import time
@@ -76,14 +79,16 @@ def test_an_iterable_of_pairs_is_added(db):
         assert load.put_many([[bytearray(b"cid"), memoryview(b"03")[1:]]], keyspace=users) == 1
         assert load.put_many([], keyspace=users) == 0
         assert load.put_many([(b"dan", b"gone")], keyspace=users, ttl=0.0) == 1
+        assert load.put_many([(b"dee", b"4")], keyspace=users, ttl=10_000.0) == 1
         assert list(db) == []
     assert list(db) == [(b"%06d" % n, b"%d" % n) for n in numbers]
-    assert dict(users) == {b"ann": b"1", b"bob": b"2", b"cid": b"3"}
+    assert dict(users) == {b"ann": b"1", b"bob": b"2", b"cid": b"3", b"dee": b"4"}
     part = db.prefixed_db(b"p")
     assert part.ingest_sorted((b"%05d" % n, bytes(2000)) for n in range(1500)) == 1500
     assert users.ingest_sorted([(b"eve", b"gone")], ttl=0.0) == 1
-    assert len(list(part)) == 1500 and db.get(b"p01499") == bytes(2000)
-    assert len(users) == 3
+    assert list(part) == [(b"%05d" % n, bytes(2000)) for n in range(1500)]
+    assert db.get(b"p01499") == bytes(2000)
+    assert len(users) == 4
 
 
 def test_what_is_wrong_in_an_iterable_ends_it_behind_what_came_before(db):
@@ -107,6 +112,11 @@ def test_what_is_wrong_in_an_iterable_ends_it_behind_what_came_before(db):
     assert [key for key, _ in db] == [b"%06d" % number for number in range(3001)]
     with pytest.raises(esker.InvalidArgumentError):
         load.put_many([])
+    # Nothing was taken from an iterable for which there is no ingestion.
+    left = iter([(b"a", b"v")])
+    with pytest.raises(esker.InvalidArgumentError):
+        load.put_many(left)
+    assert next(left) == (b"a", b"v")
 
     # Of one that is ingested as a whole nothing is kept.
     users = db.keyspace("users")
@@ -130,6 +140,18 @@ def test_an_iterable_may_use_its_ingestion_and_its_database(db):
     load.commit()
     assert len(list(users)) == 2000
     assert {value for _, value in db} == {b"none"}
+
+
+def test_a_signal_ends_it_between_two_chunks(db):
+    pairs = [(b"%06d" % number, b"v") for number in range(20_000)]
+    # Nothing of this iterator is written in Python, where the interpreter would look for signals.
+    interrupt = map(_thread.interrupt_main, [signal.SIGINT])
+    chosen = itertools.chain([True] * 100, interrupt, itertools.repeat(True))
+    load = db.ingestion()
+    with pytest.raises(KeyboardInterrupt):
+        load.put_many(itertools.compress(pairs, chosen))
+    load.commit()
+    assert 100 <= len(list(db)) <= 2048
 
 
 def test_other_threads_run_while_entries_are_added(db):
