@@ -2,13 +2,17 @@
 //!
 //! A dump shows one snapshot: other threads may go on writing. The calling thread reads the
 //! database, a second one writes the stream. An interrupted dump to a file can continue after its
-//! last whole frame, as long as the database has not changed: the header keeps the database's
-//! identifier and the position of the snapshot, and both must agree.
+//! last whole frame, if the database still shows what the file holds: then the whole stream shows the
+//! later snapshot. That is so if the snapshot is at the position in the header. The position also
+//! moves when nothing is written: the log ends with voids and marks when it is put to rest, gives
+//! space back, or is closed. So at another position the database is read up to the last key of the
+//! file, and the checksum of the content decides.
 
 use crate::loader::MARK_KEYSPACE;
 use crate::stream::Part as Read;
-use crate::stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, State, Totals, Writer};
-use crate::walk::{fill, reader_of};
+use crate::stream::{Content, Entries, Form, Frame, Header, KeyspaceInfo};
+use crate::stream::{Reader, State, Totals, Writer};
+use crate::walk::{digest, fill, reader_of};
 use crate::{Error, Progress, Result, Step, Summary};
 use esker::{Db, Iter, Keyspace, Snapshot, ValueReader};
 use std::fs::{File, OpenOptions};
@@ -124,8 +128,8 @@ pub fn dump(
 /// name ends with `.part`; with `resume`, an interrupted dump is continued.
 ///
 /// # Errors
-/// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database has changed, or
-/// something else was selected.
+/// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database no longer shows what
+/// the unfinished file holds, or something else was selected.
 ///
 /// # Example
 /// ```
@@ -230,14 +234,13 @@ impl Resume {
             header if header.selection != mine.selection => {
                 "it selects other things or its form is another"
             }
-            header if header.position != mine.position => "the database has changed since",
             _ => "",
         };
         if !detail.is_empty() {
             return Err(Error::CannotResume { what: part.to_owned(), detail });
         }
         let (mut keyspace, mut last_key) = (None, None);
-        loop {
+        let ended = loop {
             match next_of(&mut reader) {
                 Ok(Some(Read::Frame(Frame::Keyspace(info)))) => {
                     (keyspace, last_key) = (Some(info.name), None);
@@ -246,16 +249,21 @@ impl Resume {
                     last_key = entries.iter().last().map(|(key, _)| key.to_vec());
                 }
                 Ok(Some(Read::Entry { key, .. })) => last_key = Some(key),
-                // It was finished and not renamed: its last frame is written again.
-                Ok(Some(Read::Frame(Frame::End(_))) | None) => return Ok(None),
+                Ok(Some(Read::Frame(Frame::End(_))) | None) => break true,
                 // What stands behind the last whole frame was on its way when it was cut off.
-                Err(Error::CutOff { .. } | Error::Damaged { .. }) => break,
+                Err(Error::CutOff { .. } | Error::Damaged { .. }) => break false,
                 Err(error) => return Err(error),
             }
-        }
+        };
         let Some(keyspace) = keyspace else { return Ok(None) };
         let (state, done) = (reader.whole().clone(), reader.totals());
-        Ok(Some(Self { state, done, keyspace, last_key }))
+        let at = Self { state, done, keyspace, last_key };
+        if reader.header().position != mine.position && !job.shows(&at)? {
+            let detail = "the database has changed since";
+            return Err(Error::CannotResume { what: part.to_owned(), detail });
+        }
+        // One that was finished and not renamed is written again.
+        Ok((!ended).then_some(at))
     }
 }
 
@@ -318,6 +326,22 @@ impl<'a> Job<'a> {
             position: self.snapshot.position(),
             selection: self.options.selection(),
         })
+    }
+
+    /// Whether the snapshot shows what an unfinished dump holds, and nothing between.
+    fn shows(&self, at: &Resume) -> Result<bool> {
+        let mut content = Content::default();
+        for keyspace in self.keyspaces.iter().take_while(|one| one.name() <= at.keyspace.as_str()) {
+            content.keyspace(&KeyspaceInfo::of(keyspace));
+            let (from, mut to) = self.options.range();
+            if keyspace.name() == at.keyspace {
+                let Some(last) = &at.last_key else { break };
+                to = Bound::Included(last);
+            }
+            let iter = self.snapshot.range::<&[u8]>(keyspace, (from, to))?;
+            digest(&mut content, &self.snapshot, keyspace, iter)?;
+        }
+        Ok(content.totals() == at.done)
     }
 
     fn run<W: Write + Send>(

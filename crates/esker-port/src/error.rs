@@ -142,7 +142,8 @@ pub enum Error {
         /// How many bytes there were.
         offset: u64,
     },
-    /// An unfinished dump cannot continue: it is of another moment, database or selection.
+    /// An unfinished dump cannot continue: it is of another database or selection, or holds what the database no
+    /// longer shows.
     CannotResume {
         /// The unfinished file.
         what: PathBuf,

@@ -8,7 +8,7 @@
 
 use crate::parts::Value;
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
-use crate::walk::{fill, reader_of};
+use crate::walk::digest;
 use crate::{Error, Result};
 use esker::{Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
 use std::sync::Arc;
@@ -215,21 +215,9 @@ impl<'a> Loader<'a> {
     pub fn read_back(&self, read: &Totals) -> Result<()> {
         let mut content = Content::default();
         let snapshot = self.db.snapshot()?;
-        let mut entries = Entries::with_frame_capacity();
         for keyspace in &self.stored {
             content.keyspace(&KeyspaceInfo::of(keyspace));
-            let mut iter = snapshot.iter(keyspace)?.leaving_pieces();
-            let mut more = true;
-            while more {
-                entries.clear();
-                let large = fill(&mut entries, &mut iter)?;
-                more = large.is_some() || entries.is_full();
-                content.entries(&entries);
-                if let Some(key) = large {
-                    let mut value = reader_of(&snapshot, keyspace, &key)?;
-                    content.entry_from(&key, &mut value)?;
-                }
-            }
+            digest(&mut content, &snapshot, keyspace, snapshot.iter(keyspace)?)?;
         }
         let stored = content.totals();
         if stored == *read {

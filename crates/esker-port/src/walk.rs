@@ -1,6 +1,6 @@
 //! Going over the entries that a snapshot shows, with large values apart.
 
-use crate::stream::{Entries, WHOLE_BYTES_MAX};
+use crate::stream::{Content, Entries, WHOLE_BYTES_MAX};
 use crate::{Error, Result};
 use esker::{Iter, Keyspace, Snapshot, ValueReader};
 use std::io::ErrorKind;
@@ -33,4 +33,27 @@ pub(crate) fn reader_of(
 ) -> Result<ValueReader> {
     let value = snapshot.get_reader(keyspace, key)?;
     value.ok_or_else(|| Error::of_value(ErrorKind::NotFound.into()))
+}
+
+/// Adds what an iterator over the snapshot shows to the checksum of content.
+pub(crate) fn digest(
+    content: &mut Content,
+    snapshot: &Snapshot,
+    keyspace: &Keyspace,
+    iter: Iter,
+) -> Result<()> {
+    let mut iter = iter.leaving_pieces();
+    let mut entries = Entries::with_frame_capacity();
+    let mut more = true;
+    while more {
+        entries.clear();
+        let large = fill(&mut entries, &mut iter)?;
+        more = large.is_some() || entries.is_full();
+        content.entries(&entries);
+        if let Some(key) = large {
+            let mut value = reader_of(snapshot, keyspace, &key)?;
+            content.entry_from(&key, &mut value)?;
+        }
+    }
+    Ok(())
 }

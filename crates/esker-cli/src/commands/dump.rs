@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Writes a database as one stream, which `esker load` reads back
 #[derive(Debug, Args)]
 #[command(after_help = "Without --out the stream goes to standard output. A dump to a file can \
-    be gone on with (--resume) as long as the database was not changed.\n\nExamples:\n  \
+    be gone on with (--resume) as long as nothing that the file holds was changed.\n\nExamples:\n  \
     esker dump DIR --out FILE --compress\n  esker dump DIR --text | less\n  \
     esker dump DIR | esker load COPY")]
 pub struct DumpArgs {

@@ -76,7 +76,7 @@ pub struct Header {
     pub dump: [u8; 16],
     /// The database it was made of: [`esker::Db::id`].
     pub database: [u8; 16],
-    /// The log position of the snapshot it shows: [`esker::Snapshot::position`].
+    /// The log position of the snapshot with which the dump began: [`esker::Snapshot::position`].
     pub position: u64,
     /// A hash of what was selected and in which form, so that a dump goes on as it began.
     pub selection: u64,

@@ -128,11 +128,7 @@ fn damage_within_a_value_in_pieces_leaves_nothing_of_it() {
 #[test]
 fn a_load_and_a_dump_go_on_behind_values_in_pieces() {
     let dir = tempfile::tempdir().unwrap();
-    example(&dir.path().join("db")).close().unwrap();
-    // A database that is written to moves its position when it rests, and a dump then begins anew.
-    let mut reading = options();
-    reading.read_only = true;
-    let db = Db::open_with(dir.path().join("db"), reading).unwrap();
+    let db = example(&dir.path().join("db"));
     for form in FORMS {
         let (stream, _) = dump_as(&db, form);
         let copy = open(&dir.path().join(format!("{form:?}")));

@@ -12,6 +12,7 @@ mod leveldb;
 mod lmdb;
 #[cfg(feature = "import-redb")]
 mod redb;
+mod resume;
 #[cfg(feature = "import-rocksdb")]
 mod rocksdb;
 mod support;
