@@ -11,7 +11,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
-#[path = "crash/storm.rs"]
+#[path = "crash/storm/mod.rs"]
 mod storm;
 
 use esker::{Db, Durability};
