@@ -25,7 +25,7 @@ pub(super) struct Habits {
 /// Of frames: most have a few sizes, which all of the cache goes through.
 pub(super) const OF_FRAMES: Habits = Habits { before: 4, least: 8, waits: true };
 /// Of slices: each index has several, of sizes that differ, and all of them come and go at random.
-pub(super) const OF_SLICES: Habits = Habits { before: 0, least: 4, waits: false };
+pub(super) const OF_SLICES: Habits = Habits { before: 0, least: 2, waits: false };
 
 /// The chunks of each size.
 #[derive(Debug)]

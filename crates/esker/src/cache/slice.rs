@@ -35,16 +35,27 @@ impl<T> Slice<T> {
         items: impl IntoIterator<Item = T>,
     ) -> Self {
         let mut slice = Self::with_room(home, count);
-        for item in items.into_iter().take(count) {
-            // SAFETY: there is room for `count` elements, and fewer have been written.
-            unsafe { slice.start.add(slice.len).write(item) };
-            slice.len += 1;
-        }
+        items.into_iter().take(count).for_each(|item| slice.push(item));
         slice
     }
 
+    /// Adds an element behind the others, if there is room for it.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if self.len < self.room() {
+            // SAFETY: there is room for more elements than have been written.
+            unsafe { self.start.add(self.len).write(item) };
+            self.len += 1;
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        self.asked / size_of::<T>()
+    }
+
     /// An empty slice with room for so many.
-    fn with_room(memory: Option<&Arc<FrameMemory>>, count: usize) -> Self {
+    pub fn with_room(memory: Option<&Arc<FrameMemory>>, count: usize) -> Self {
         const { assert!(align_of::<T>() <= ALIGN && size_of::<T>() > 0) };
         // What would be too large for the address space is so for the allocator, too, which ends the process.
         let asked = count.saturating_mul(size_of::<T>());

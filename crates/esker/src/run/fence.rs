@@ -14,18 +14,31 @@ use std::sync::Arc;
 pub(super) struct Fences {
     prefix: Box<[u8]>,
     heads: Slice<u64>,
-    /// Ends of the suffixes in `suffixes`.
+    /// Where each fence ends if all stand one behind the other, with the prefix.
     ends: Slice<usize>,
     suffixes: Slice<u8>,
 }
 
 impl Fences {
-    /// The fences of these keys, in memory of a cache or of the allocator.
-    pub(super) fn build<'a>(
+    /// The fences of these keys, in memory of the allocator.
+    pub(super) fn build<'a>(bytewise: bool, keys: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let ends = keys.clone().scan(0, |end, key| {
+            *end += key.len();
+            Some(*end)
+        });
+        let ends = Slice::collect(None, keys.clone().count(), ends);
+        let all: Vec<u8> = keys.flatten().copied().collect();
+        Self::of(None, bytewise, (&all, ends))
+    }
+
+    /// The fences of keys that stand one behind the other, with their ends, in memory of a cache or of the allocator.
+    pub(super) fn of(
         home: Option<&Arc<FrameMemory>>,
         bytewise: bool,
-        keys: impl Iterator<Item = &'a [u8]> + Clone,
+        (all, ends): (&[u8], Slice<usize>),
     ) -> Self {
+        let keys =
+            ends.iter().scan(0, |start, end| Some(&all[std::mem::replace(start, *end)..*end]));
         let first = keys.clone().next().unwrap_or_default();
         let shared = |len: usize, key: &[u8]| {
             // Most have the prefix of those before.
@@ -37,22 +50,16 @@ impl Fences {
         let prefix = if bytewise { keys.clone().fold(first.len(), shared) } else { 0 };
         let suffixes = keys.map(|key| &key[prefix..]);
         let head = |suffix| if bytewise { head_of(suffix) } else { 0 };
-        let ends = suffixes.clone().scan(0, |end, suffix| {
-            *end += suffix.len();
-            Some(*end)
-        });
-        let (count, bytes) = ends.clone().fold((0, 0), |(count, _), end| (count + 1, end));
-        Self {
-            prefix: first[..prefix].into(),
-            heads: Slice::collect(home, count, suffixes.clone().map(head)),
-            ends: Slice::collect(home, count, ends),
-            suffixes: Slice::concat(home, bytes, suffixes),
-        }
+        let heads = Slice::collect(home, ends.len(), suffixes.clone().map(head));
+        let suffixes = Slice::concat(home, all.len() - prefix * ends.len(), suffixes);
+        Self { prefix: first[..prefix].into(), heads, ends, suffixes }
     }
 
     fn suffix(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.suffixes[start..self.ends[i]]
+        // Each fence before has lost the prefix, too.
+        let lost = self.prefix.len() * i;
+        &self.suffixes[start - lost..self.ends[i] - lost - self.prefix.len()]
     }
 
     /// Compares fence `i` with a key.

@@ -267,10 +267,11 @@ impl Index {
         if count == 0 {
             return Err(DecodeError("the index has no blocks"));
         }
-        let mut places = Vec::with_capacity(count);
+        let home = Some(cache.memory());
+        let mut places = Slice::with_room(home, count);
+        let mut ends = Slice::with_room(home, count);
         // Fences are short, so that this is about their length.
         let mut keys: Vec<u8> = Vec::with_capacity(tail.index.len());
-        let mut ends: Vec<usize> = Vec::with_capacity(count);
         let mut offset = meta.offset;
         let mut start = 0;
         for _ in 0..count {
@@ -293,10 +294,8 @@ impl Index {
         if !reader.is_empty() || offset != meta.tail_offset() {
             return Err(DecodeError("the blocks do not add up to the segment"));
         }
-        let key = |i: usize| &keys[if i == 0 { 0 } else { ends[i - 1] }..ends[i]];
-        let fences = Fences::build(Some(cache.memory()), meta.bytewise, (0..count).map(key));
+        let fences = Fences::of(home, meta.bytewise, (&keys, ends));
         let any_continued = places.iter().any(|place: &Place| place.continued);
-        let places = Slice::collect(Some(cache.memory()), count, places);
         let slots = Slots::new(cache, count);
         let lists = fences.bytes() + places.memory() + slots.memory();
         let mut bytes = ALONE_BYTES + lists + filter.lines().memory();

@@ -101,7 +101,7 @@ impl Run {
     pub fn new(role: Role, segments: Vec<Arc<Segment>>, tombstones: Vec<Arc<Segment>>) -> Self {
         let bytewise = segments.iter().all(|segment| segment.meta().bytewise);
         let lows = segments.iter().map(|segment| segment.meta().min_key.as_slice());
-        let fences = Fences::build(None, bytewise, lows);
+        let fences = Fences::build(bytewise, lows);
         let all = || segments.iter().chain(&tombstones).map(|segment| segment.meta());
         Self {
             role,
