@@ -20,12 +20,15 @@ pub(super) struct Habits {
     least: usize,
     /// Whether the last chunk of a size stays when it has no piece.
     waits: bool,
+    /// So many chunks without a piece wait for the next size that needs one, where no pool has them.
+    spare: usize,
 }
 
 /// Of frames: most have a few sizes, which all of the cache goes through.
-pub(super) const OF_FRAMES: Habits = Habits { before: 4, least: 8, waits: true };
-/// Of slices: each index has several, of sizes that differ, and all of them come and go at random.
-pub(super) const OF_SLICES: Habits = Habits { before: 0, least: 2, waits: false };
+pub(super) const OF_FRAMES: Habits = Habits { before: 4, least: 8, waits: true, spare: 0 };
+/// Of slices: each index has several, of sizes that differ, and all of them come and go at random. A compaction does not
+/// keep the indexes that it reads, so a few chunks come and go all the time.
+pub(super) const OF_SLICES: Habits = Habits { before: 0, least: 2, waits: false, spare: 4 };
 
 /// The chunks of each size.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(super) struct Chunks {
     bytes: usize,
     /// Where they come from, if its chunks have this size.
     pool: Option<Arc<ChunkPool>>,
+    /// Those that wait where no pool has them.
+    spare: Mutex<Vec<budget::Chunk>>,
     /// How many there are.
     count: AtomicUsize,
     /// Bytes that the cache keeps, and what else it has than chunks: indexes, and other frames.
@@ -91,6 +96,7 @@ impl Chunks {
             habits,
             bytes,
             pool,
+            spare: Mutex::default(),
             count: AtomicUsize::new(0),
             capacity: AtomicU64::new(0),
             others: AtomicU64::new(0),
@@ -162,7 +168,10 @@ impl Chunks {
     }
 
     fn take(&self) -> Option<budget::Chunk> {
-        let Some(pool) = &self.pool else { return budget::Chunk::new(self.bytes) };
+        let Some(pool) = &self.pool else {
+            let spare = self.spare.lock().pop();
+            return spare.or_else(|| budget::Chunk::new(self.bytes));
+        };
         let chunk = pool.take_for_cache()?;
         self.count.fetch_add(1, Ordering::Relaxed);
         self.tell();
@@ -174,13 +183,19 @@ impl Chunks {
     /// # Safety
     /// Nobody uses the chunk or a frame of it any more. Its frames have `bytes`.
     unsafe fn give(&self, chunk: NonNull<Chunk>, bytes: usize) {
+        let again = self.pool.is_some() || self.habits.spare > 0;
         // SAFETY: as the caller promises.
-        let memory = unsafe { Chunk::end(chunk, (self.bytes, bytes), self.pool.is_some()) };
-        if let Some(pool) = &self.pool {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-            self.tell();
-            pool.give(memory);
-        }
+        let memory = unsafe { Chunk::end(chunk, (self.bytes, bytes), again) };
+        let Some(pool) = &self.pool else {
+            let mut spare = self.spare.lock();
+            if spare.len() < self.habits.spare {
+                spare.push(memory);
+            }
+            return;
+        };
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.tell();
+        pool.give(memory);
     }
 
     /// Tells the pool how many chunks the cache may still have.
@@ -199,7 +214,8 @@ impl Chunks {
 
     #[cfg(test)]
     pub(super) fn mapped(&self) -> usize {
-        self.classes.iter().map(|class| class.lock().count * self.bytes).sum()
+        let used: usize = self.classes.iter().map(|class| class.lock().count).sum();
+        (used + self.spare.lock().len()) * self.bytes
     }
 }
 

@@ -14,7 +14,7 @@
 //! 1. A cache is much larger than a chunk, and chunks are made only for a size whose frames fill
 //!    several, so free parts of chunks stay a small share of what is in use.
 //! 2. A chunk without frames goes back to the pool, except the only one of its size that has room. One of slices goes
-//!    back to the system.
+//!    back to the system, but for a few that wait for the next size.
 //! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
 //!    The queues of the cache evict about in the order of insertion, so frames that were made
 //!    together leave together.

@@ -376,7 +376,8 @@ fn slices_of_indexes_share_chunks_without_holes() {
         assert!(taken(&slices) as u64 > (mib << 20) / 3, "most have chunks");
         assert!(cache.mapped_for_slices() as u64 > (mib << 20) / 3);
         drop(slices);
-        assert_eq!(cache.mapped_for_slices(), 0);
+        // A few chunks wait for the next slices.
+        assert!(cache.mapped_for_slices() as u64 <= (mib << 20) / 160 * 4);
     }
 }
 
