@@ -20,7 +20,7 @@
 
 use super::key::PartitionKey;
 use super::looks::Looks;
-use super::plan::{Piece, Recoding};
+use super::plan::{Piece, Recoding, written_bytes};
 use super::settle::View;
 pub use super::turns::Moment;
 use super::uses::Uses;
@@ -69,18 +69,27 @@ pub fn turned(
 
 impl Moment<'_> {
     /// The pieces of a compaction with those that are written in another form, because their temperature has
-    /// changed or because they are `unsettled`.
+    /// changed or because they are `unsettled`. What has turned warm waits if there is no `room` for all of it:
+    /// the compaction must not fail for it on a device that is nearly full (C7).
     pub fn recode(
         self,
-        pieces: Vec<Piece<Arc<Segment>>>,
-        settings: &Settings,
+        pieces: &[Piece<Arc<Segment>>],
+        (settings, room): (&Settings, f64),
         unsettled: impl Fn(&Segment) -> bool,
     ) -> Vec<Piece<Arc<Segment>>> {
-        let recoding = |segment: &Arc<Segment>| match unsettled(segment) {
-            true => Some(Recoding::Settles),
-            false => self.recoding(segment, settings.cold?),
+        let recoded = |warms: bool| {
+            let turned = |segment: &Segment| self.recoding(segment, settings.cold?);
+            let recoding = |segment: &Arc<Segment>| match unsettled(segment) {
+                true => Some(Recoding::Settles),
+                false => turned(segment).filter(|why| warms || *why != Recoding::Warms),
+            };
+            let is_strong = |segment: &Arc<Segment>| segment.is_strongly_compressed();
+            with_recoding(pieces.to_vec(), self.idle, recoding, is_strong)
         };
-        with_recoding(pieces, self.idle, recoding, |segment| segment.is_strongly_compressed())
+        let all = recoded(true);
+        // Seeded: a compaction that is due finds no room because of run segments that turn warm.
+        let fits = written_bytes(&all) <= room || bug!("compaction_segments_turn_without_room");
+        if fits { all } else { recoded(false) }
     }
 }
 

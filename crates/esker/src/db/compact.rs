@@ -184,6 +184,7 @@ impl Core {
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
         let Job { traits, tree, old, whole, filtering, idle, emptying } = *job;
+        let background = &self.counters.background;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
@@ -205,7 +206,8 @@ impl Core {
         };
         let (pause, moving) = (|| self.between_steps(), || self.gate(Point::CompactionMoves));
         let (pieces, moves) = planning.pieces(self.reserve.free(), pause, moving)?;
-        let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
+        let sizes = (&self.settings, self.reserve.free() as f64 - moves.bytes as f64);
+        let pieces = moment.recode(&pieces, sizes, |segment| self.is_unsettled(segment));
         self.check_fits(written_bytes(&pieces) + moves.bytes as f64)?;
         let inputs = old.runs().flat_map(|run| run.segments());
         let values = Some(KnownValues::of(&self.cache, inputs, |values| moves.why(values)));
@@ -214,8 +216,7 @@ impl Core {
             match piece {
                 Piece::Drop(segment) => {
                     let expired = segment.meta().specials.all_expired(gc.earliest_time());
-                    let counter = &self.counters.background.entries_expired;
-                    counter.fetch_add(expired, Ordering::Relaxed);
+                    background.entries_expired.fetch_add(expired, Ordering::Relaxed);
                 }
                 Piece::Recode(why, run) => {
                     let (runs, why) = (vec![run], Some(why));
@@ -242,8 +243,7 @@ impl Core {
             tombstone_segments = self.take_segments(writer);
         }
         self.trust(order)?;
-        let adopted = &self.counters.background.segments_adopted;
-        adopted.fetch_add(output.adopted, Ordering::Relaxed);
+        background.segments_adopted.fetch_add(output.adopted, Ordering::Relaxed);
         let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
         let base = Run::new(Role::Base, output.segments, tombstone_segments);
         Ok((base, output.adopted, respected))

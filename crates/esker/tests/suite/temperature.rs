@@ -209,6 +209,8 @@ impl Scene {
         self.db.compact().unwrap();
         let (cold, all) = self.stored();
         assert!(cold >= least, "{cold} of {all} bytes are cold when it was due");
+        let parts = self.db.stats().trees[0].partitions;
+        assert_eq!(parts, 1, "the partition was cut up for want of room");
         assert!(entries(&self.db) == self.all);
         self.short.store(true, Ordering::SeqCst);
         self.rest();
@@ -235,6 +237,15 @@ fn values_turn_warm_only_where_there_is_room_for_them() {
     scene.warm(VALUES);
     let (_, all) = scene.stored();
     scene.rest_with(all * 3 / 2, all * 9 / 10);
+}
+
+/// So do run segments that a compaction takes over: their partition is not cut up for want of room.
+#[test]
+fn run_segments_turn_warm_only_where_there_is_room_for_them() {
+    let mut scene = Scene::new(false);
+    scene.warm(VALUES / 20);
+    let (_, all) = scene.stored();
+    scene.rest_with(all * 3 / 2, all * 2 / 3);
 }
 
 /// A named snapshot keeps the values that it shares with the newest version, so warm ones would be there twice.
