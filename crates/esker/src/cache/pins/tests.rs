@@ -78,35 +78,30 @@ fn what_iterators_of_many_threads_hold_is_bounded_and_adds_up() {
     let bound = CAPACITY / BOUND;
     // Each less than a step, so that most threads have told nothing when the bound is reached.
     let holds = STEP - STEP / 8;
-    let (made, seen) = (Barrier::new(THREADS as usize + 1), Barrier::new(THREADS as usize + 1));
-    std::thread::scope(|scope| {
-        let thread = || {
-            let mut iterators = Vec::new();
-            for _ in 0..10 {
-                let mut iterator = Reader::new(&cache);
-                iterator.position(holds);
-                iterators.push(iterator);
-            }
-            made.wait();
-            seen.wait();
-            iterators
-        };
-        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(thread)).collect();
-        made.wait();
-        // All are small, so the bound is that of the shares. Those that look at the same moment may all stay, or
-        // all let go.
-        let [held, shares, iterators] = sums(&cache);
-        let let_go = cache.pins().let_go();
-        assert_eq!(held, (THREADS * 10 - let_go) * holds, "{let_go} have let go");
-        let at_once = THREADS * holds;
-        assert!(held + at_once > bound && held <= bound + at_once, "{held}");
-        assert!(shares == held && iterators == THREADS * 10_000, "{shares} and {iterators}");
-        seen.wait();
-        // Another thread drops them.
-        for thread in threads {
-            drop(thread.join().unwrap());
+    // There are more threads at once than stripes.
+    let alive = Barrier::new(THREADS as usize);
+    let thread = || {
+        alive.wait();
+        let mut own: Vec<Reader> = (0..10).map(|_| Reader::new(&cache)).collect();
+        for reader in &mut own {
+            reader.position(holds);
         }
+        own
+    };
+    let readers: Vec<Vec<Reader>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(thread)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
+    // All are small, so the bound is that of the shares. Those that look at the same moment may all stay, or
+    // all let go.
+    let [held, shares, iterators] = sums(&cache);
+    let let_go = cache.pins().let_go();
+    assert_eq!(held, (THREADS * 10 - let_go) * holds, "{let_go} have let go");
+    let at_once = THREADS * holds;
+    assert!(held + at_once > bound && held <= bound + at_once, "{held}");
+    assert!(shares == held && iterators == THREADS * 10_000, "{shares} and {iterators}");
+    // This thread drops them.
+    drop(readers);
     assert_eq!(sums(&cache), [0; 3]);
 }
 

@@ -6,7 +6,8 @@ const STEP: u64 = 100;
 /// A generator of numbers; the seed is printed, and `ESKER_SEED` replays a run.
 fn random() -> impl FnMut(u64) -> u64 {
     let given = std::env::var("ESKER_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
+    let now = || std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_nanos() as u64);
+    let seed = given.unwrap_or_else(now);
     println!("ESKER_SEED={seed}");
     let mut state = seed | 1;
     move |below| {
