@@ -184,7 +184,7 @@ fn shrinks(db: &Db, place: &Place, enough: impl Fn(u64) -> bool) {
 /// Space returns when the last reader has left its epoch, and epochs are shared by all tests of
 /// this process, so one wait may be too few; the number of waits is bounded, not their time.
 fn settled(db: &Db, path: &Path, enough: impl Fn(u64) -> bool) -> u64 {
-    for _ in 0..10_000 {
+    for _ in 0..50_000 {
         db.wait_until_idle().unwrap();
         if enough(run_files(path).0) {
             break;
