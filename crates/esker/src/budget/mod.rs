@@ -169,8 +169,10 @@ pub struct Collector {
 
 impl Collector {
     /// A buffer of about `usual` bytes that nobody counts.
+    ///
+    /// It has little memory until it has more to collect: most are counted at once, and take what waits.
     pub fn uncounted(usual: usize) -> Self {
-        Self { bytes: Vec::with_capacity(usual), usual, of: None }
+        Self { bytes: Vec::new(), usual, of: None }
     }
 
     /// Counts it, and lets the next writer use it.
@@ -191,7 +193,7 @@ impl Collector {
 
     /// Whether so many bytes fit without more memory.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.bytes.capacity() - self.bytes.len() >= bytes
+        self.bytes.capacity().max(self.usual) - self.bytes.len() >= bytes
     }
 
     /// Forgets the bytes. A buffer that a large value has grown gets its usual size again.

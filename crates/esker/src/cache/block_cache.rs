@@ -132,9 +132,9 @@ impl BlockCache {
         &self.memory
     }
 
-    /// Bytes of the chunks that slices come from.
+    /// Bytes of the chunks that slices come from, and what of them is resident.
     #[cfg(all(test, target_os = "linux", not(loom)))]
-    pub fn mapped_for_slices(&self) -> usize {
+    pub fn mapped_for_slices(&self) -> (usize, usize) {
         self.memory.mapped_for_slices()
     }
 

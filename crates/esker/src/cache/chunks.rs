@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "takes memory from mappings and hands out pieces of it")]
 
 use super::piece::{ALIGN, CLASSES, HEADER_BYTES_MAX, Origin, Piece, class_bytes, class_of};
-use crate::budget::{self, ChunkPool};
+use crate::budget::{self, ChunkPool, PAGE_BYTES};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -22,19 +22,26 @@ pub(super) struct Habits {
     waits: bool,
     /// So many chunks without a piece wait for the next size that needs one, where no pool has them.
     spare: usize,
+    /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
+    smaller: usize,
 }
 
+/// See [`Habits::smaller`].
+const PIECES: usize = 8;
+
 /// Of frames: most have a few sizes, which all of the cache goes through.
-pub(super) const OF_FRAMES: Habits = Habits { before: 4, least: 8, waits: true, spare: 0 };
+pub(super) const OF_FRAMES: Habits =
+    Habits { before: 4, least: 8, waits: true, spare: 0, smaller: 1 };
 /// Of slices: each index has several, of sizes that differ, and all of them come and go at random. A compaction does not
 /// keep the indexes that it reads, so a few chunks come and go all the time.
-pub(super) const OF_SLICES: Habits = Habits { before: 0, least: 2, waits: false, spare: 4 };
+pub(super) const OF_SLICES: Habits =
+    Habits { before: 0, least: 2, waits: false, spare: 4, smaller: 8 };
 
 /// The chunks of each size.
 #[derive(Debug)]
 pub(super) struct Chunks {
     habits: Habits,
-    /// Bytes of a chunk, a power of two.
+    /// Bytes of the largest chunks, a power of two.
     bytes: usize,
     /// Where they come from, if its chunks have this size.
     pool: Option<Arc<ChunkPool>>,
@@ -107,23 +114,24 @@ impl Chunks {
     pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
         let class = class_of(asked)?;
         let bytes = class_bytes(class);
-        if frames(self.bytes, bytes) < self.habits.least {
+        let chunk_bytes = self.chunk_bytes(bytes);
+        if frames(chunk_bytes, bytes) < self.habits.least {
             return None;
         }
         let mut class = self.classes[class].lock();
         if class.open.is_empty() {
-            if class.count == 0 && class.elsewhere < self.habits.before * self.bytes {
+            if class.count == 0 && class.elsewhere < self.habits.before * chunk_bytes {
                 class.elsewhere += bytes;
                 return None;
             }
-            let Some(memory) = self.take() else {
+            let Some(memory) = self.take(chunk_bytes) else {
                 class.elsewhere += bytes;
                 return None;
             };
             class.count += 1;
             class.push(Chunk::begin(memory, bytes));
         }
-        let start = class.take(self.bytes, bytes)?;
+        let start = class.take(chunk_bytes, bytes)?;
         Some(Piece { start, asked, origin: Origin::Chunk })
     }
 
@@ -136,7 +144,8 @@ impl Chunks {
         let mut class = self.classes[class].lock();
         if piece.origin == Origin::Chunk {
             // SAFETY: as the caller promises; it is of this class, whose lock is held.
-            let empty = unsafe { class.put_back(self.bytes, piece.start, self.habits.waits) };
+            let empty =
+                unsafe { class.put_back(self.chunk_bytes(bytes), piece.start, self.habits.waits) };
             drop(class);
             if let Some(chunk) = empty {
                 // SAFETY: no frame of it is in use, and its class does not have it any more.
@@ -167,10 +176,19 @@ impl Chunks {
         };
     }
 
-    fn take(&self) -> Option<budget::Chunk> {
+    /// Bytes of a chunk for pieces of so many.
+    fn chunk_bytes(&self, bytes: usize) -> usize {
+        let some = (PIECES * bytes).next_power_of_two();
+        some.clamp((self.bytes / self.habits.smaller).max(PAGE_BYTES), self.bytes)
+    }
+
+    fn take(&self, chunk_bytes: usize) -> Option<budget::Chunk> {
         let Some(pool) = &self.pool else {
-            let spare = self.spare.lock().pop();
-            return spare.or_else(|| budget::Chunk::new(self.bytes));
+            let mut spare = self.spare.lock();
+            let waits = spare.iter().position(|chunk| chunk.bytes() == chunk_bytes);
+            let chunk = waits.map(|at| spare.swap_remove(at));
+            drop(spare);
+            return chunk.or_else(|| budget::Chunk::new(chunk_bytes));
         };
         let chunk = pool.take_for_cache()?;
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +203,7 @@ impl Chunks {
     unsafe fn give(&self, chunk: NonNull<Chunk>, bytes: usize) {
         let again = self.pool.is_some() || self.habits.spare > 0;
         // SAFETY: as the caller promises.
-        let memory = unsafe { Chunk::end(chunk, (self.bytes, bytes), again) };
+        let memory = unsafe { Chunk::end(chunk, (self.chunk_bytes(bytes), bytes), again) };
         let Some(pool) = &self.pool else {
             let mut spare = self.spare.lock();
             if spare.len() < self.habits.spare {
@@ -214,8 +232,23 @@ impl Chunks {
 
     #[cfg(test)]
     pub(super) fn mapped(&self) -> usize {
-        let used: usize = self.classes.iter().map(|class| class.lock().count).sum();
-        (used + self.spare.lock().len()) * self.bytes
+        let of_class = |(class, of): (usize, &Mutex<Class>)| {
+            of.lock().count * self.chunk_bytes(class_bytes(class))
+        };
+        let spare: usize = self.spare.lock().iter().map(budget::Chunk::bytes).sum();
+        self.classes.iter().enumerate().map(of_class).sum::<usize>() + spare
+    }
+
+    /// Bytes of pieces that were used once in the chunks that there are: what is resident of them.
+    #[cfg(test)]
+    pub(super) fn touched(&self) -> usize {
+        let of_class = |(class, of): (usize, &Mutex<Class>)| {
+            let (bytes, class) = (class_bytes(class), of.lock());
+            // SAFETY: chunks are used under the lock of their class.
+            let fresh = class.open.iter().map(|chunk| unsafe { chunk.0.as_ref() }.fresh);
+            (class.count * frames(self.chunk_bytes(bytes), bytes) - fresh.sum::<usize>()) * bytes
+        };
+        self.classes.iter().enumerate().map(of_class).sum()
     }
 }
 

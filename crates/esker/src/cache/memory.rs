@@ -196,10 +196,10 @@ impl FrameMemory {
         self.chunks.as_ref().map_or(0, Chunks::mapped)
     }
 
-    /// Bytes of chunks of slices.
+    /// Bytes of chunks of slices, and what of them is resident.
     #[cfg(all(test, target_os = "linux", not(loom)))]
-    pub(super) fn mapped_for_slices(&self) -> usize {
-        self.of_slices.as_ref().map_or(0, Chunks::mapped)
+    pub(super) fn mapped_for_slices(&self) -> (usize, usize) {
+        self.of_slices.as_ref().map_or((0, 0), |chunks| (chunks.mapped(), chunks.touched()))
     }
 }
 
