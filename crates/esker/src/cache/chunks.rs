@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A huge page.
 const CHUNK_BYTES_MAX: usize = 2 << 20;
+
 /// What chunks are for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
