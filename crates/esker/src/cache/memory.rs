@@ -38,6 +38,7 @@ use std::sync::atomic::Ordering;
 const RETIRED: u64 = 8;
 const RETIRED_BYTES_MIN: u64 = 1 << 20;
 /// A cache has at least so many chunks (invariant 1).
+#[cfg(all(target_os = "linux", not(loom)))]
 const CHUNKS_MIN: u64 = 80;
 /// A chunk has at least so many bytes; a smaller cache has none.
 #[cfg(all(target_os = "linux", not(loom)))]
