@@ -232,13 +232,10 @@ pub(super) unsafe fn free_alone(piece: Piece) {
         // SAFETY: as the caller promises.
         Origin::Mapping => unsafe { unmap(piece.start, piece.asked) },
         // Under the model checker the memory stays allocated, so that the checker detects a later use.
-        #[cfg(not(loom))]
-        // SAFETY: it was allocated with this very layout.
-        Origin::Allocator => unsafe { alloc::dealloc(piece.start.as_ptr(), layout(piece.asked)) },
-        #[allow(
-            unreachable_patterns,
-            reason = "under the model checker, this is the other arm, too"
-        )]
+        Origin::Allocator if !cfg!(loom) => {
+            // SAFETY: it was allocated with this very layout.
+            unsafe { alloc::dealloc(piece.start.as_ptr(), layout(piece.asked)) }
+        }
         Origin::Chunk | Origin::Allocator => {}
     }
 }

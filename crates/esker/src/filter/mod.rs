@@ -74,11 +74,6 @@ impl Filter {
         }
         Self { lines, probes }
     }
-
-    /// Reads a filter from all of `bytes`.
-    pub fn decode(bytes: &[u8], probes: u8) -> Decoded<Self> {
-        Self::decode_into(bytes, probes, |_, lines| lines.collect())
-    }
 }
 
 impl<L: Deref<Target = [Line]>> Filter<L> {
@@ -133,7 +128,7 @@ impl<L: Deref<Target = [Line]>> Filter<L> {
     }
 
     /// Reads a filter from all of `bytes`; `collect` makes the lines, of which it gets the number.
-    pub fn decode_into(
+    pub fn decode(
         bytes: &[u8],
         probes: u8,
         collect: impl FnOnce(usize, &mut dyn Iterator<Item = Line>) -> L,

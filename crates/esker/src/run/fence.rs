@@ -21,13 +21,12 @@ pub(super) struct Fences {
 
 impl Fences {
     /// The fences of these keys, in memory of the allocator.
-    pub(super) fn build<'a>(bytewise: bool, keys: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
-        let ends = keys.clone().scan(0, |end, key| {
-            *end += key.len();
-            Some(*end)
-        });
-        let ends = Slice::collect(None, keys.clone().count(), ends);
-        let all: Vec<u8> = keys.flatten().copied().collect();
+    pub(super) fn build<'a>(bytewise: bool, keys: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
+        let (mut all, mut ends) = (Vec::new(), Slice::with_room(None, keys.len()));
+        for key in keys {
+            all.extend_from_slice(key);
+            ends.push(all.len());
+        }
         Self::of(None, bytewise, (&all, ends))
     }
 

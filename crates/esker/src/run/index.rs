@@ -254,8 +254,9 @@ impl Index {
         meta: &SegmentMeta,
         cache: &Arc<BlockCache>,
     ) -> Decoded<Self> {
-        let filter = Filter::decode_into(tail.filter, tail.probes, |count, lines| {
-            Slice::collect(Some(cache.memory()), count, lines)
+        let home = Some(cache.memory());
+        let filter = Filter::decode(tail.filter, tail.probes, |count, lines| {
+            Slice::collect(home, count, lines)
         })?;
         let dictionary = read_dictionary(tail.dictionary, meta.file, meta.tail_offset())?;
         if tail.dictionary.len() != dictionary.as_ref().map_or(0, section_len) {
@@ -267,7 +268,6 @@ impl Index {
         if count == 0 {
             return Err(DecodeError("the index has no blocks"));
         }
-        let home = Some(cache.memory());
         let mut places = Slice::with_room(home, count);
         let mut ends = Slice::with_room(home, count);
         // Fences are short, so that this is about their length.
