@@ -10,8 +10,9 @@
 //! 2. The cache gets memory back only while nobody writes. Otherwise each flush would evict blocks that are read again
 //!    after it.
 //! 3. The cache keeps its share of the split whatever others take, but for what has no share of its own and lasts:
-//!    descriptions, what transactions wrote and read, lists of range tombstones, iterators, and what the program was
-//!    handed. Everything else that takes more than its share ends soon.
+//!    descriptions, log files that are mapped, what transactions wrote and read, lists of range tombstones, iterators,
+//!    and what the program was handed. Together they have a sixteenth. Everything else that takes more than its share
+//!    ends soon.
 //! 4. Small changes are not made: each costs a walk over the shards.
 
 use crate::cache::BlockCache;
@@ -23,9 +24,10 @@ use crate::state::State;
 const SET: u64 = 32;
 /// The buffers of all flushes and compactions: what compactions read ahead, and as much again for the rest.
 const BUFFERS: u64 = 8;
-/// What always is for descriptions, and for what is counted nowhere; and what they have in the split.
+/// What always is for descriptions, and for what is counted nowhere.
 const DESCRIBED: u64 = 32;
-const DESCRIBED_SHARE: u64 = 16;
+/// What all that lasts has in the split, without what has a share of its own.
+const LASTING_SHARE: u64 = 16;
 /// The least for the cache: without indexes and blocks every read is several.
 const CACHE_LEAST: u64 = 16;
 /// Changes of less than this part of the budget are not made.
@@ -82,7 +84,9 @@ pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
         + taken.log
         + taken.buffers.max(memory / BUFFERS)
         + described.max(memory / DESCRIBED);
-    let share = share.saturating_sub(described.saturating_sub(memory / DESCRIBED_SHARE));
+    // Seeded: the cache keeps its share while the log has as much as a set of memtables again and again.
+    let log = if bug!("admission_log_not_counted") { 0 } else { taken.log };
+    let share = share.saturating_sub((described + log).saturating_sub(memory / LASTING_SHARE));
     let left = if taken.sealed { 0 } else { memory.saturating_sub(others) };
     left.max(share).max(memory / CACHE_LEAST)
 }

@@ -20,7 +20,7 @@ pub mod process;
 mod tests;
 
 pub use chunks::{Chunk, ChunkPool};
-pub use pages::{PAGE_BYTES, Pages, map, unmap};
+pub use pages::{PAGE_BYTES, Pages, RELEASE_BYTES, map, release, unmap};
 
 use parking_lot::Mutex;
 use std::cmp::Ordering::{Equal, Greater, Less};

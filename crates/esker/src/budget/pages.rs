@@ -31,6 +31,26 @@ pub unsafe fn unmap(_start: NonNull<u8>, _bytes: usize) {
     drop(unsafe { mapped::Mapping::from_start(_start, _bytes) });
 }
 
+/// Bytes of a page, or of several, as far as [`release`] is concerned.
+pub const RELEASE_BYTES: usize = if cfg!(target_arch = "x86_64") { PAGE_BYTES } else { 64 << 10 };
+
+/// Lets the system have pages of a mapping that stays: they are zeroes from then on. `false` if they are as they were,
+/// which is so where there are no mappings.
+///
+/// # Safety
+/// The range begins and ends at multiples of [`RELEASE_BYTES`], lies in memory of [`map`] or of a
+/// [`Chunk`](super::Chunk), and nobody uses it.
+pub unsafe fn release(_start: NonNull<u8>, _bytes: usize) -> bool {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: as the caller promises; private pages without a file are zeroes when they are touched again.
+        unsafe { madvise(_start.as_ptr().cast(), _bytes, Advice::LinuxDontNeed) }.is_ok()
+    }
+    #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+    false
+}
+
 /// Zeroed bytes, at an address that is a multiple of a page where they are mapped.
 pub struct Pages {
     memory: Memory,

@@ -86,6 +86,11 @@ impl BlockCache {
         &self.buffers
     }
 
+    /// Bytes of memory that waits for the next frames and indexes, and was used before.
+    pub fn unused(&self) -> u64 {
+        self.memory.unused()
+    }
+
     /// The account of what iterators hold.
     pub fn pins(&self) -> &Pins {
         &self.pins

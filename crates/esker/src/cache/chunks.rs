@@ -2,7 +2,8 @@
 //! 1994). Invariants 1 to 4 stand there.
 #![allow(unsafe_code, reason = "takes memory from mappings and hands out pieces of it")]
 
-use super::piece::{ALIGN, CLASSES, HEADER_BYTES_MAX, Origin, Piece, class_bytes, class_of};
+use super::chunk::{Chunk, FULL, Shape};
+use super::piece::{CLASSES, Origin, Piece, class_bytes, class_of};
 use crate::budget::{self, ChunkPool, PAGE_BYTES};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
@@ -25,18 +26,23 @@ pub(super) struct Habits {
     spare: usize,
     /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
     smaller: usize,
+    /// Free pieces that were used may take this part of the capacity, but at least [`UNUSED_BYTES_MIN`]; then the system
+    /// gets their pages. A huge page of which it gets a part is none any more.
+    unused: u64,
 }
 
+/// See [`Habits::unused`].
+const UNUSED_BYTES_MIN: u64 = 256 << 10;
 /// See [`Habits::smaller`].
 const PIECES: usize = 8;
 
 /// Of frames: most have a few sizes, which all of the cache goes through.
 pub(super) const OF_FRAMES: Habits =
-    Habits { before: 4, least: 8, waits: true, spare: 0, smaller: 1 };
+    Habits { before: 4, least: 8, waits: true, spare: 0, smaller: 1, unused: 16 };
 /// Of slices: each index has several, of sizes that differ, and all of them come and go at random. A compaction does not
 /// keep the indexes that it reads, so a few chunks come and go all the time.
 pub(super) const OF_SLICES: Habits =
-    Habits { before: 0, least: 2, waits: false, spare: 4, smaller: 8 };
+    Habits { before: 0, least: 2, waits: false, spare: 4, smaller: 8, unused: 32 };
 
 /// The chunks of each size.
 #[derive(Debug)]
@@ -53,45 +59,22 @@ pub(super) struct Chunks {
     /// Bytes that the cache keeps, and what else it has than chunks: indexes, and other frames.
     capacity: AtomicU64,
     others: AtomicU64,
+    /// Bytes of free pieces that are not clean, and from how many on the system gets their pages.
+    unused: AtomicU64,
+    release_at: AtomicU64,
     classes: [Mutex<Class>; CLASSES],
 }
 
 /// The chunks of one size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Class {
+    shape: Shape,
     /// Those with room.
-    open: Vec<OpenChunk>,
+    open: Vec<Chunk>,
     /// How many there are.
     count: usize,
     /// Bytes of frames of this size that came from the allocator.
     elsewhere: usize,
-}
-
-/// A chunk is only used under the lock of its class.
-#[derive(Debug)]
-struct OpenChunk(NonNull<Chunk>);
-
-// SAFETY: whoever has the class has its chunks.
-unsafe impl Send for OpenChunk {}
-
-/// The first bytes of a chunk.
-#[repr(C, align(64))]
-struct Chunk {
-    /// Frames that were freed.
-    free: Option<NonNull<Free>>,
-    /// Frames at the end that were never used.
-    fresh: usize,
-    /// Frames in use.
-    used: usize,
-    /// Where it stands in `Class::open`, or `FULL`.
-    place: usize,
-}
-
-const FULL: usize = usize::MAX;
-
-/// A free frame.
-struct Free {
-    next: Option<NonNull<Free>>,
 }
 
 impl Chunks {
@@ -100,6 +83,11 @@ impl Chunks {
         let most = usize::try_from(most).unwrap_or(CHUNK_BYTES_MAX).clamp(1, CHUNK_BYTES_MAX);
         let bytes = 1 << most.ilog2();
         let pool = pool.filter(|pool| pool.chunk_bytes() == bytes).cloned();
+        let class = |class: usize| {
+            let shape =
+                Shape::new(chunk_bytes(habits, bytes, class_bytes(class)), class_bytes(class));
+            Mutex::new(Class { shape, open: Vec::new(), count: 0, elsewhere: 0 })
+        };
         Self {
             habits,
             bytes,
@@ -108,31 +96,35 @@ impl Chunks {
             count: AtomicUsize::new(0),
             capacity: AtomicU64::new(0),
             others: AtomicU64::new(0),
-            classes: std::array::from_fn(|_| Mutex::default()),
+            unused: AtomicU64::new(0),
+            release_at: AtomicU64::new(UNUSED_BYTES_MIN),
+            classes: std::array::from_fn(class),
         }
     }
 
     pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
-        let class = class_of(asked)?;
-        let bytes = class_bytes(class);
-        let chunk_bytes = self.chunk_bytes(bytes);
-        if frames(chunk_bytes, bytes) < self.habits.least {
+        let mut class = self.classes[class_of(asked)?].lock();
+        let shape = class.shape;
+        if shape.pieces < self.habits.least {
             return None;
         }
-        let mut class = self.classes[class].lock();
         if class.open.is_empty() {
-            if class.count == 0 && class.elsewhere < self.habits.before * chunk_bytes {
-                class.elsewhere += bytes;
+            if class.count == 0 && class.elsewhere < self.habits.before * shape.chunk {
+                class.elsewhere += shape.piece;
                 return None;
             }
-            let Some(memory) = self.take(chunk_bytes) else {
-                class.elsewhere += bytes;
+            let Some(memory) = self.take(shape.chunk) else {
+                class.elsewhere += shape.piece;
                 return None;
             };
             class.count += 1;
-            class.push(Chunk::begin(memory, bytes));
+            class.push(Chunk::begin(memory, shape));
         }
-        let start = class.take(chunk_bytes, bytes)?;
+        let (start, clean) = class.take()?;
+        drop(class);
+        if !clean {
+            self.unused.fetch_sub(shape.piece as u64, Ordering::Relaxed);
+        }
         Some(Piece { start, asked, origin: Origin::Chunk })
     }
 
@@ -141,25 +133,62 @@ impl Chunks {
     /// nobody uses it any more.
     pub(super) unsafe fn free(&self, piece: Piece) {
         let Some(class) = class_of(piece.asked) else { return };
-        let bytes = class_bytes(class);
         let mut class = self.classes[class].lock();
-        if piece.origin == Origin::Chunk {
-            // SAFETY: as the caller promises; it is of this class, whose lock is held.
-            let empty =
-                unsafe { class.put_back(self.chunk_bytes(bytes), piece.start, self.habits.waits) };
-            drop(class);
-            if let Some(chunk) = empty {
-                // SAFETY: no frame of it is in use, and its class does not have it any more.
-                unsafe { self.give(chunk, bytes) };
-            }
-        } else {
-            class.elsewhere = class.elsewhere.saturating_sub(bytes);
+        let shape = class.shape;
+        if piece.origin != Origin::Chunk {
+            class.elsewhere = class.elsewhere.saturating_sub(shape.piece);
+            return;
         }
+        // SAFETY: as the caller promises; it is of this class, whose lock is held.
+        let empty = unsafe { class.put_back(piece.start, self.habits.waits) };
+        let unused = self.unused.fetch_add(shape.piece as u64, Ordering::Relaxed);
+        if let Some(chunk) = empty {
+            // SAFETY: the lock of the class is held, and the chunk has its shape.
+            let dirty = unsafe { chunk.dirty(shape) } * shape.piece;
+            self.unused.fetch_sub(dirty as u64, Ordering::Relaxed);
+            drop(class);
+            // SAFETY: no piece of it is in use, and its class does not have it any more.
+            unsafe { self.give(chunk, shape) };
+        } else if unused >= self.release_at.load(Ordering::Relaxed) {
+            drop(class);
+            self.release();
+        }
+    }
+
+    /// Lets the system have the pages of free pieces.
+    #[cold]
+    fn release(&self) {
+        // Nobody comes here again while this thread is at it.
+        self.release_at.store(u64::MAX, Ordering::Relaxed);
+        // Seeded: what is free in chunks that stay is resident for ever.
+        if !bug!("cache_free_pieces_stay_resident") {
+            for class in &self.classes {
+                let class = class.lock();
+                for chunk in &class.open {
+                    // SAFETY: the lock of the class is held, and the chunk has its shape.
+                    let cleaned = unsafe { chunk.release(class.shape) } * class.shape.piece;
+                    self.unused.fetch_sub(cleaned as u64, Ordering::Relaxed);
+                }
+            }
+        }
+        // Where the system does not take them, this is not tried each time.
+        self.release_at.store(self.unused_max().max(2 * self.unused()), Ordering::Relaxed);
+    }
+
+    /// Bytes of free pieces that may be resident.
+    fn unused_max(&self) -> u64 {
+        (self.capacity.load(Ordering::Relaxed) / self.habits.unused).max(UNUSED_BYTES_MIN)
+    }
+
+    /// Bytes of free pieces that are resident.
+    pub(super) fn unused(&self) -> u64 {
+        self.unused.load(Ordering::Relaxed)
     }
 
     /// The cache keeps about so many bytes.
     pub(super) fn set_capacity(&self, bytes: u64) {
         self.capacity.store(bytes, Ordering::Relaxed);
+        self.release_at.store(self.unused_max(), Ordering::Relaxed);
         self.tell();
     }
 
@@ -177,12 +206,6 @@ impl Chunks {
         };
     }
 
-    /// Bytes of a chunk for pieces of so many.
-    fn chunk_bytes(&self, bytes: usize) -> usize {
-        let some = (PIECES * bytes).next_power_of_two();
-        some.clamp((self.bytes / self.habits.smaller).max(PAGE_BYTES), self.bytes)
-    }
-
     fn take(&self, chunk_bytes: usize) -> Option<budget::Chunk> {
         let Some(pool) = &self.pool else {
             let mut spare = self.spare.lock();
@@ -197,14 +220,14 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Gives a chunk back of which no frame is in use.
+    /// Gives a chunk back of which no piece is in use.
     ///
     /// # Safety
-    /// Nobody uses the chunk or a frame of it any more. Its frames have `bytes`.
-    unsafe fn give(&self, chunk: NonNull<Chunk>, bytes: usize) {
+    /// Nobody uses the chunk or a piece of it any more. It has this shape.
+    unsafe fn give(&self, chunk: Chunk, shape: Shape) {
         let again = self.pool.is_some() || self.habits.spare > 0;
         // SAFETY: as the caller promises.
-        let memory = unsafe { Chunk::end(chunk, (self.chunk_bytes(bytes), bytes), again) };
+        let memory = unsafe { chunk.end(shape, again) };
         let Some(pool) = &self.pool else {
             let mut spare = self.spare.lock();
             if spare.len() < self.habits.spare {
@@ -233,156 +256,97 @@ impl Chunks {
 
     #[cfg(test)]
     pub(super) fn mapped(&self) -> usize {
-        let of_class = |(class, of): (usize, &Mutex<Class>)| {
-            of.lock().count * self.chunk_bytes(class_bytes(class))
-        };
         let spare: usize = self.spare.lock().iter().map(budget::Chunk::bytes).sum();
-        self.classes.iter().enumerate().map(of_class).sum::<usize>() + spare
+        let bytes = |class: &Mutex<Class>| {
+            let class = class.lock();
+            class.count * class.shape.chunk
+        };
+        self.classes.iter().map(bytes).sum::<usize>() + spare
     }
 
-    /// Bytes of pieces that were used once in the chunks that there are: what is resident of them.
+    /// Bytes of pieces that are in use or not clean: what is resident of them, up to parts of pages.
     #[cfg(test)]
     pub(super) fn touched(&self) -> usize {
-        let of_class = |(class, of): (usize, &Mutex<Class>)| {
-            let (bytes, class) = (class_bytes(class), of.lock());
-            // SAFETY: chunks are used under the lock of their class.
-            let fresh = class.open.iter().map(|chunk| unsafe { chunk.0.as_ref() }.fresh);
-            (class.count * frames(self.chunk_bytes(bytes), bytes) - fresh.sum::<usize>()) * bytes
+        let of_class = |class: &Mutex<Class>| {
+            let class = class.lock();
+            // SAFETY: the lock of the class is held, and the chunks have its shape.
+            let resident = |chunk: &Chunk| unsafe { chunk.used() + chunk.dirty(class.shape) };
+            let full = class.count - class.open.len();
+            let open: usize = class.open.iter().map(resident).sum();
+            (full * class.shape.pieces + open) * class.shape.piece
         };
-        self.classes.iter().enumerate().map(of_class).sum()
+        self.classes.iter().map(of_class).sum()
     }
 }
 
+/// Bytes of a chunk for pieces of so many, where the largest have `most`.
+fn chunk_bytes(habits: Habits, most: usize, piece: usize) -> usize {
+    let some = (PIECES * piece).next_power_of_two();
+    some.clamp((most / habits.smaller).max(PAGE_BYTES), most)
+}
+
 impl Class {
-    fn push(&mut self, mut chunk: NonNull<Chunk>) {
-        // SAFETY: chunks are used under the lock of their class, which the caller holds.
-        unsafe { chunk.as_mut() }.place = self.open.len();
-        self.open.push(OpenChunk(chunk));
+    fn push(&mut self, chunk: Chunk) {
+        // SAFETY: whoever has the class has its lock.
+        unsafe { chunk.set_place(self.open.len()) };
+        self.open.push(chunk);
     }
 
     fn remove(&mut self, place: usize) {
         self.open.swap_remove(place);
-        if let Some(moved) = self.open.get_mut(place) {
+        if let Some(moved) = self.open.get(place) {
             // SAFETY: as in `push`.
-            unsafe { moved.0.as_mut() }.place = place;
+            unsafe { moved.set_place(place) };
         }
     }
 
-    /// A free frame of the last open chunk.
-    fn take(&mut self, chunk_bytes: usize, bytes: usize) -> Option<NonNull<u8>> {
-        let place = self.open.len().checked_sub(1)?;
-        let start = self.open[place].0;
-        // SAFETY: as in `push`.
-        let chunk = unsafe { &mut *start.as_ptr() };
-        let frame = match chunk.free {
-            Some(free) => {
-                // SAFETY: what is in the list was written by `put_back` and is in no other use.
-                let next = unsafe { free.as_ref() }.next;
-                // Seeded: two blocks share the memory of one frame.
-                chunk.free = if bug!("cache_one_frame_for_two_blocks") { Some(free) } else { next };
-                free.cast()
+    /// A free piece of the last open chunk, and whether it was clean.
+    fn take(&mut self) -> Option<(NonNull<u8>, bool)> {
+        let chunk = *self.open.last()?;
+        // SAFETY: as in `push`; all chunks of a class have its shape.
+        unsafe {
+            let found = chunk.take(self.shape);
+            if chunk.used() == self.shape.pieces {
+                chunk.set_place(FULL);
+                self.open.pop();
             }
-            None => {
-                let frames = frames(chunk_bytes, bytes);
-                let at = size_of::<Chunk>() + (frames - chunk.fresh) * bytes;
-                chunk.fresh -= 1;
-                // SAFETY: an open chunk without freed frames has fresh ones, the last of which
-                // ends inside the mapping.
-                unsafe { start.cast::<u8>().add(at) }
-            }
-        };
-        chunk.used += 1;
-        if chunk.free.is_none() && chunk.fresh == 0 {
-            chunk.place = FULL;
-            self.open.pop();
+            found
         }
-        Some(frame)
     }
 
-    /// Returns the frame's chunk if it has no more frames and the class does not keep it.
+    /// Returns the piece's chunk if it has no more pieces and the class does not keep it.
     ///
     /// # Safety
-    /// The frame is one of a chunk of this class, and nobody uses it any more.
-    unsafe fn put_back(
-        &mut self,
-        chunk_bytes: usize,
-        frame: NonNull<u8>,
-        waits: bool,
-    ) -> Option<NonNull<Chunk>> {
-        let inside = frame.addr().get() % chunk_bytes;
-        // SAFETY: chunks are aligned to their size, so this is the begin of the frame's.
-        let start = unsafe { frame.sub(inside) }.cast::<Chunk>();
-        // SAFETY: as in `push`.
-        let chunk = unsafe { &mut *start.as_ptr() };
-        let free = frame.cast::<Free>();
-        // SAFETY: the frame is aligned for it, large enough, and not used.
-        unsafe { free.write(Free { next: chunk.free }) };
-        chunk.free = Some(free);
-        chunk.used -= 1;
-        let (place, used) = (chunk.place, chunk.used);
+    /// The piece is one of a chunk of this class, and nobody uses it any more.
+    unsafe fn put_back(&mut self, piece: NonNull<u8>, waits: bool) -> Option<Chunk> {
+        // SAFETY: as the caller promises; whoever has the class has its lock.
+        let (chunk, used, place) = unsafe {
+            let (chunk, number) = Chunk::of(piece, self.shape);
+            let used = chunk.put_back(self.shape, number);
+            (chunk, used, chunk.place())
+        };
         // Seeded: chunks of slices stay when nobody uses them.
         let waits = waits || bug!("cache_empty_chunks_of_slices_stay");
         if place == FULL {
-            self.push(start);
+            self.push(chunk);
         } else if used == 0 && (self.open.len() > 1 || !waits) {
             self.remove(place);
             self.count -= 1;
-            return Some(start);
+            return Some(chunk);
         }
         None
     }
 }
 
-/// The frames of a chunk.
-fn frames(chunk_bytes: usize, bytes: usize) -> usize {
-    (chunk_bytes - size_of::<Chunk>()) / bytes
-}
-
 impl Drop for Chunks {
     fn drop(&mut self) {
         for class in 0..self.classes.len() {
-            let open = std::mem::take(&mut self.classes[class].get_mut().open);
+            let class = self.classes[class].get_mut();
+            let (open, shape) = (std::mem::take(&mut class.open), class.shape);
             for chunk in open {
-                // SAFETY: each frame keeps this object alive, so no chunk has any.
-                unsafe { self.give(chunk.0, class_bytes(class)) };
+                // SAFETY: each piece keeps this object alive, so no chunk has any.
+                unsafe { self.give(chunk, shape) };
             }
         }
     }
 }
-
-impl Chunk {
-    /// A chunk for frames of `bytes` in this memory, which is aligned to its size.
-    fn begin(memory: budget::Chunk, bytes: usize) -> NonNull<Self> {
-        let fresh = frames(memory.bytes(), bytes);
-        let chunk = memory.into_start().cast::<Self>();
-        let head = Self { free: None, fresh, used: 0, place: FULL };
-        // SAFETY: the memory is writable, aligned and large enough.
-        unsafe { chunk.write(head) };
-        chunk
-    }
-
-    /// The memory of a chunk. If it is used `again`, it has zeroes where a header may have left bytes
-    /// without a value.
-    ///
-    /// # Safety
-    /// Nobody uses the chunk or a frame of it any more. It has `chunk_bytes`, and frames of `bytes`.
-    unsafe fn end(
-        chunk: NonNull<Self>,
-        (chunk_bytes, bytes): (usize, usize),
-        again: bool,
-    ) -> budget::Chunk {
-        let start = chunk.cast::<u8>();
-        for frame in (0..frames(chunk_bytes, bytes)).filter(|_| again) {
-            // SAFETY: all frames lie inside the chunk, and nobody uses them.
-            unsafe {
-                start.add(size_of::<Self>() + frame * bytes).write_bytes(0, HEADER_BYTES_MAX);
-            }
-        }
-        // SAFETY: so does the head.
-        unsafe { start.write_bytes(0, size_of::<Self>()) };
-        // SAFETY: it was made of a chunk of so many bytes.
-        unsafe { budget::Chunk::from_start(start, chunk_bytes) }
-    }
-}
-
-const _: () = assert!(size_of::<Chunk>() == ALIGN);

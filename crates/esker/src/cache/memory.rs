@@ -17,9 +17,10 @@
 //!    back to the system, but for a few that wait for the next size.
 //! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
 //!    The queues of the cache evict about in the order of insertion, so frames that were made
-//!    together leave together.
-//! 4. The bytes of a frame behind its header are initialised: those of a chunk are, only the header's part
-//!    of a free frame is used for anything else, and a chunk that goes back has zeroes there.
+//!    together leave together. Indexes are evicted at random, and a cache that shrinks has free pieces in every chunk:
+//!    where these come to more than a thirty-second part of the capacity, the system gets their pages.
+//! 4. The bytes of a frame behind its header are initialised: those of a chunk are, nothing is in a free frame, and a
+//!    chunk that goes back has zeroes where a header may have left bytes without a value.
 //!
 //! The scheme is that of slab allocators (`chunks.rs`).
 #![allow(unsafe_code, reason = "takes memory from mappings and from the allocator")]
@@ -90,7 +91,7 @@ impl FrameMemory {
     /// The cache keeps about so many bytes.
     pub(super) fn set_capacity(&self, _bytes: u64) {
         #[cfg(all(target_os = "linux", not(loom)))]
-        if let Some(chunks) = &self.chunks {
+        for chunks in [&self.chunks, &self.of_slices].into_iter().flatten() {
             chunks.set_capacity(_bytes);
         }
     }
@@ -113,6 +114,14 @@ impl FrameMemory {
     /// The bytes of all frames.
     pub(super) fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of free pieces of chunks that are resident.
+    pub(super) fn unused(&self) -> u64 {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        return [&self.chunks, &self.of_slices].into_iter().flatten().map(Chunks::unused).sum();
+        #[cfg(not(all(target_os = "linux", not(loom))))]
+        0
     }
 
     /// Frames of so many bytes were evicted, and wait.

@@ -28,6 +28,8 @@
 
 mod block_cache;
 #[cfg(all(target_os = "linux", not(loom)))]
+mod chunk;
+#[cfg(all(target_os = "linux", not(loom)))]
 mod chunks;
 mod counters;
 mod frame;

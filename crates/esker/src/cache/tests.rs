@@ -381,6 +381,40 @@ fn slices_of_indexes_share_chunks_without_holes() {
     }
 }
 
+/// What a cache that shrinks leaves behind in chunks that stay: their free pieces take no memory, the others keep what is
+/// in them, and what is taken again is used again.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn free_pieces_in_chunks_that_stay_are_given_back() {
+    for (mib, seed) in [(10, 1), (64, 2)] {
+        let cache = BlockCache::new(mib << 20);
+        let mut random = esker_testkit::Rng::new(seed);
+        let mut filled = |number: u64| {
+            let words = 300 + random.below(2_500) as usize;
+            let items = std::iter::repeat(number);
+            (number, Slice::<u64>::collect(Some(cache.memory()), words, items))
+        };
+        let check = |(number, slice): &(u64, Slice<u64>)| {
+            assert!(slice.iter().all(|word| word == number), "elements of another slice");
+        };
+        let count = (mib << 20) / 12_400;
+        let mut slices: Vec<_> = (0..count).map(&mut filled).collect();
+        let mut random = esker_testkit::Rng::new(seed + 2);
+        for round in 0..3 {
+            // Three of four go, from all chunks.
+            slices.retain(|_| random.below(4) == 0);
+            slices.iter().for_each(check);
+            let taken: usize = slices.iter().map(|(_, slice)| slice.memory()).sum();
+            let resident = cache.mapped_for_slices().1;
+            let most = taken + ((mib << 20) / 32).max(256 << 10) as usize + (32 << 10);
+            assert!(resident <= most, "{resident} bytes for {taken} with {mib} MiB");
+            assert!(cache.unused() as usize >= resident - taken);
+            slices.extend((0..count * 3 / 4).map(|n| filled(round * count + n)));
+            slices.iter().for_each(check);
+        }
+    }
+}
+
 #[test]
 fn a_slice_owns_its_elements() {
     let counted = Arc::new(());

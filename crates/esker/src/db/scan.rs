@@ -313,8 +313,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         self.inner = None;
         self.partition = index;
         let partition = &self.tree.partitions()[index];
-        let mut sources =
-            Vec::with_capacity(self.state.memtable_sets.len() + 1 + partition.deltas.len());
+        let runs = partition.deltas.len() + 1 + self.tree.rows().len();
+        let mut sources = Vec::with_capacity(self.state.memtable_sets.len() + runs);
         for (n, set) in self.state.memtable_sets.iter().enumerate() {
             let id = self.keyspace.id_in(set.start);
             O::cursors(set, id, |newer, cursor, seq_bound| {

@@ -55,8 +55,8 @@ fn line_of(hash: u64, lines: usize) -> usize {
 
 impl Filter {
     /// Builds a filter for keys with these hashes; empty if `bits_per_key` is 0.
-    pub fn build(hashes: &[u64], bits_per_key: u32) -> Self {
-        if bits_per_key == 0 || hashes.is_empty() {
+    pub fn build(hashes: impl ExactSizeIterator<Item = u64>, bits_per_key: u32) -> Self {
+        if bits_per_key == 0 || hashes.len() == 0 {
             return Self::default();
         }
         let bits = hashes.len() as u64 * u64::from(bits_per_key);
@@ -64,8 +64,8 @@ impl Filter {
         let probes = probes_for(bits_per_key);
         let mut lines = vec![Line([0; 8]); count].into_boxed_slice();
         for hash in hashes {
-            let line = &mut lines[line_of(*hash, count)].0;
-            let mut bits = *hash as u32;
+            let line = &mut lines[line_of(hash, count)].0;
+            let mut bits = hash as u32;
             for _ in 0..probes {
                 let position = bits >> 23;
                 line[(position >> 6) as usize] |= 1 << (position & 63);

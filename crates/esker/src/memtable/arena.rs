@@ -5,14 +5,15 @@
 //! with three entries costs three pages. The largest come from a pool ([`ChunkPool`]) and are huge pages,
 //! or less where a set of memtables is small, so that little of a set's memory is never used: a search in a
 //! large memtable touches a different page with nearly every node, and small pages would add a TLB miss to
-//! each cache miss.
+//! each cache miss. Between them a chunk has a mapping of its own: what an allocator is given back in large
+//! pieces makes it keep more of what it has free (docs/decisions/0023).
 //!
 //! Invariants:
 //! 1. A byte range is handed out once; its memory stays in place until the arena is dropped.
 //! 2. `current` points to a chunk that `chunks` owns.
 //! 3. What is written to an arena has no byte that is not initialised (see [`ChunkPool`]).
 
-use crate::budget::{self, ChunkPool};
+use crate::budget::{self, ChunkPool, map, unmap};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -23,15 +24,25 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 pub(super) const ALIGN: usize = 8;
 const CHUNK_ALIGN: usize = 64;
 const FIRST_CHUNK: usize = 16 << 10;
+/// From this size on, chunks of the arena itself are mapped. What is alone in its chunk is not: a value would
+/// cost a mapping each.
+const MAPPED_FROM: usize = 128 << 10;
 /// Allocations larger than this part of the largest chunks get a chunk of their own, so that they do not
 /// waste the end of a chunk.
 const SHARED: usize = 8;
 
+/// Whose memory a chunk is.
+enum Owner {
+    Allocator,
+    Mapping,
+    /// The pool's, which gets it back.
+    Pool(budget::Chunk),
+}
+
 struct Chunk {
     base: NonNull<u8>,
     len: usize,
-    /// The same memory, if it is the pool's, which gets it back; otherwise it is the allocator's.
-    pooled: Option<budget::Chunk>,
+    owner: Owner,
     /// The fill mark. It runs past the end of the chunk when allocations no longer fit.
     used: AtomicUsize,
 }
@@ -131,7 +142,7 @@ impl Arena {
         let wanted = (full_size * 4).max(size.next_power_of_two());
         let next = match wanted >= self.pool.chunk_bytes() {
             true => Self::pooled(&self.pool),
-            false => Self::alone(wanted),
+            false => Self::mapped(wanted).unwrap_or_else(|| Self::alone(wanted)),
         };
         chunks.push(next);
         self.finished.fetch_add(full_size, Ordering::Relaxed);
@@ -152,7 +163,13 @@ impl Arena {
     /// A chunk of the pool.
     fn pooled(pool: &ChunkPool) -> NonNull<Chunk> {
         let Some(chunk) = pool.take() else { handle_alloc_error(Layout::new::<Chunk>()) };
-        Self::chunk(chunk.start(), chunk.bytes(), Some(chunk))
+        Self::chunk(chunk.start(), chunk.bytes(), Owner::Pool(chunk))
+    }
+
+    /// A chunk in a mapping of its own, if it is large enough for one and the system has it.
+    fn mapped(size: usize) -> Option<NonNull<Chunk>> {
+        let base = (size >= MAPPED_FROM).then(|| map(size)).flatten()?;
+        Some(Self::chunk(base, size, Owner::Mapping))
     }
 
     /// A chunk of the allocator.
@@ -161,11 +178,11 @@ impl Arena {
         let Some(layout) = layout(size) else { handle_alloc_error(Layout::new::<Chunk>()) };
         // SAFETY: the size is not zero: it is a chunk size or larger than a part of one.
         let base = NonNull::new(unsafe { alloc(layout) });
-        Self::chunk(base.unwrap_or_else(|| handle_alloc_error(layout)), size, None)
+        Self::chunk(base.unwrap_or_else(|| handle_alloc_error(layout)), size, Owner::Allocator)
     }
 
-    fn chunk(base: NonNull<u8>, len: usize, pooled: Option<budget::Chunk>) -> NonNull<Chunk> {
-        let chunk = Box::new(Chunk { base, len, pooled, used: AtomicUsize::new(0) });
+    fn chunk(base: NonNull<u8>, len: usize, owner: Owner) -> NonNull<Chunk> {
+        let chunk = Box::new(Chunk { base, len, owner, used: AtomicUsize::new(0) });
         // From here on only the raw pointer is used, until the arena is dropped.
         NonNull::from(Box::leak(chunk))
     }
@@ -178,16 +195,18 @@ fn layout(size: usize) -> Option<Layout> {
 }
 
 impl Drop for Arena {
-    #[allow(unsafe_code, reason = "frees what `alone` allocated")]
+    #[allow(unsafe_code, reason = "frees what `alone` and `mapped` took")]
     fn drop(&mut self) {
         for chunk in self.chunks.get_mut().drain(..) {
             // SAFETY: the pointer came from `Box::leak` in `Self::chunk` and is freed once, here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
-            match (chunk.pooled, layout(chunk.len)) {
-                (Some(pooled), _) => self.pool.give(pooled),
+            match (chunk.owner, layout(chunk.len)) {
+                (Owner::Pool(pooled), _) => self.pool.give(pooled),
+                // SAFETY: `mapped` mapped `base` with so many bytes, and the arena goes.
+                (Owner::Mapping, _) => unsafe { unmap(chunk.base, chunk.len) },
                 // SAFETY: `alone` allocated `base` with this very layout.
-                (None, Some(layout)) => unsafe { dealloc(chunk.base.as_ptr(), layout) },
-                (None, None) => {}
+                (Owner::Allocator, Some(layout)) => unsafe { dealloc(chunk.base.as_ptr(), layout) },
+                (Owner::Allocator, None) => {}
             }
         }
     }

@@ -8,7 +8,7 @@
 //! | 1/16 | flushed sets of memtables that open transactions may still need |
 //! | 5/8 | cached blocks, indexes and filters |
 //! | 1/16 | what compactions read ahead, each at most 4 MiB |
-//! | the rest | the other buffers of flushes and compactions, and what describes the tree |
+//! | the rest | the other buffers of flushes and compactions (1/16), log files and what describes the tree (1/16) |
 
 use crate::base::Millis;
 use crate::base::limits::VALUE_BYTES_MAX;

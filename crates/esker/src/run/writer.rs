@@ -6,6 +6,7 @@
 //! segment ends.
 
 mod appending;
+mod hashes;
 mod large;
 mod limits;
 mod options;
@@ -30,6 +31,7 @@ use crate::filter::Filter;
 use crate::fs::{File, Fs, OpenMode};
 use crate::sync::both;
 use appending::{Appending, Stored};
+use hashes::Hashes;
 use limits::{check_limits, out_of_order, separator};
 pub use options::WriterOptions;
 pub use pieces::Source;
@@ -62,7 +64,7 @@ struct Open {
     min_key: Vec<u8>,
     min_seq: Seq,
     max_seq: Seq,
-    hashes: Vec<u64>,
+    hashes: Hashes,
     /// The first key of the block being filled.
     block_first: Vec<u8>,
     /// The last key of the block before it.
@@ -156,7 +158,7 @@ impl RunWriter {
 
     /// Counts the memory of the writer, with so many bytes of a filter and an index under construction.
     fn count_memory(&mut self, tail: usize) {
-        let hashes = self.open.hashes.capacity() * size_of::<u64>();
+        let hashes = self.open.hashes.memory();
         let blocks = self.block.memory() + self.raw.capacity() + self.encoder.memory();
         let blocks = blocks + self.separation.memory();
         self.buffer.count((hashes + blocks + self.index.memory() + tail) as u64);
@@ -384,7 +386,7 @@ impl RunWriter {
         }
         self.end_block(true)?;
         let values = self.end_values()?;
-        let filter = Filter::build(&self.open.hashes, self.options.bits_per_key);
+        let filter = Filter::build(self.open.hashes.iter(), self.options.bits_per_key);
         let mut index = Vec::new();
         self.index.finish(&mut index);
         let open = &mut self.open;

@@ -150,7 +150,7 @@ impl Sources<'_> {
             memtables: sets.saturating_sub(lists)
                 + self.transactions.kept_bytes()
                 + next_set as u64,
-            cache: cache.allocated + more as u64,
+            cache: cache.allocated + more as u64 + self.cache.unused(),
             indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
             filters: cache.filter_bytes,
             buffers: self.cache.buffers().used(),

@@ -97,7 +97,8 @@ pub struct MemoryUse {
     pub limit: u64,
     /// Memtables that take writes or wait for their flush, and memory that waits for the next ones.
     pub memtables: u64,
-    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks.
+    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks and
+    /// indexes.
     pub cache: u64,
     /// Indexes of run segments.
     pub indexes: u64,

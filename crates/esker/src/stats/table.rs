@@ -260,7 +260,7 @@ macro_rules! metrics {
                 gauge bytes "esker_memory_bytes" [owner] in "stats/gather.rs" {
                     /// Memtables that take writes or wait for their flush, and memory that waits for the next ones.
                     memory.memtables ["memtables"];
-                    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks.
+                    /// Blocks in the cache, evicted blocks that are still being read, and memory that waits for the next blocks and indexes.
                     memory.cache ["cache"];
                     /// Indexes of run segments.
                     memory.indexes ["indexes"];
