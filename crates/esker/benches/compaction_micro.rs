@@ -5,8 +5,9 @@ use esker::Result;
 use esker::internals::base::rangedel::RangeTombstone;
 use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
 use esker::internals::compaction::{CompactionStream, Depth, VersionGc};
-use esker::internals::iter::{Bounds, Reading, Source, VisibleIter};
+use esker::internals::iter::{Bounds, Reading, Sources, VisibleIter};
 use esker_testkit::mix;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const KEY_BYTES: usize = 16;
@@ -21,22 +22,22 @@ struct Run {
 }
 
 #[derive(Debug)]
-struct RunCursor<'a> {
-    run: &'a Run,
+struct RunCursor {
+    run: Arc<Run>,
     at: usize,
     head: u64,
 }
 
-impl<'a> RunCursor<'a> {
-    fn new(run: &'a Run) -> Self {
-        Self { run, at: usize::MAX, head: 0 }
+impl RunCursor {
+    fn new(run: &Arc<Run>) -> Self {
+        Self { run: Arc::clone(run), at: usize::MAX, head: 0 }
     }
 
     fn len(&self) -> usize {
         self.run.bytes.len() / ENTRY_BYTES
     }
 
-    fn key_at(&self, index: usize) -> &'a [u8] {
+    fn key_at(&self, index: usize) -> &[u8] {
         &self.run.bytes[index * ENTRY_BYTES..][..KEY_BYTES]
     }
 
@@ -58,7 +59,7 @@ impl<'a> RunCursor<'a> {
     }
 }
 
-impl Cursor for RunCursor<'_> {
+impl Cursor for RunCursor {
     fn valid(&self) -> bool {
         self.at < self.len()
     }
@@ -125,7 +126,7 @@ fn report(name: &str, entries: u64, time: Duration) {
     println!("{name:44} {rate:8.2} M/s {nanoseconds:8.1} ns each");
 }
 
-fn merge(name: &str, runs: &[Run]) -> Result<()> {
+fn merge(name: &str, runs: &[Arc<Run>]) -> Result<()> {
     let gc = VersionGc::new(Vec::new(), Depth::Bottom);
     let cursors = runs.iter().map(RunCursor::new).collect();
     let mut stream =
@@ -146,15 +147,15 @@ fn merge(name: &str, runs: &[Run]) -> Result<()> {
     Ok(())
 }
 
-fn view(runs: &[Run]) -> VisibleIter<RunCursor<'_>, Bytewise, Vec<RangeTombstone>> {
-    let source = |run| Source { cursor: RunCursor::new(run), seq_bound: SEQ_MAX };
-    let sources = runs.iter().map(source).collect();
-    let operator = std::sync::Arc::new(esker::internals::base::Operator::new("", "", None));
+fn view(runs: &[Arc<Run>]) -> VisibleIter<RunCursor, Bytewise, Vec<RangeTombstone>> {
+    let mut sources = Sources::with_room(runs.len());
+    runs.iter().for_each(|run| sources.push(RunCursor::new(run), SEQ_MAX));
+    let operator = Arc::new(esker::internals::base::Operator::new("", "", None));
     let reading = Reading { at: SEQ_MAX, time: 0, operator, leaves_pieces: false };
     VisibleIter::new(Bytewise, sources, Vec::new(), reading, Bounds::default())
 }
 
-fn scan(name: &str, runs: &[Run]) -> Result<()> {
+fn scan(name: &str, runs: &[Arc<Run>]) -> Result<()> {
     let mut iter = view(runs);
     let mut bytes = 0;
     for backward in [false, true] {
@@ -193,13 +194,13 @@ fn main() -> Result<()> {
     let base = 1_000_000;
     for equal_heads in [false, true] {
         let mut runs: Vec<_> =
-            (1..5).map(|number| run(number, base / 12, base, equal_heads)).collect();
-        runs.push(Run { seq: 0, ..run(9, base * 3, base, equal_heads) });
+            (1..5).map(|number| run(number, base / 12, base, equal_heads).into()).collect();
+        runs.push(Run { seq: 0, ..run(9, base * 3, base, equal_heads) }.into());
         let heads = if equal_heads { "equal heads" } else { "random heads" };
         merge(&format!("compact base and 4 deltas, {heads}"), &runs)?;
         scan(&format!("scan base and 4 deltas, {heads}"), &runs)?;
         let even: Vec<_> =
-            (1..6).map(|number| run(number, base / 5, 1 << 40, equal_heads)).collect();
+            (1..6).map(|number| run(number, base / 5, 1 << 40, equal_heads).into()).collect();
         merge(&format!("compact 5 equal runs, {heads}"), &even)?;
         merge(&format!("compact 1 run, {heads}"), &runs[4..])?;
         scan(&format!("scan 1 run, {heads}"), &runs[4..])?;

@@ -28,6 +28,8 @@ const BUFFERS: u64 = 8;
 const DESCRIBED: u64 = 32;
 /// What all that lasts has in the split, without what has a share of its own.
 const LASTING_SHARE: u64 = 16;
+/// Log files take this part from the cache at most: they have a least size, which is much for a small budget.
+const LOG_MOST: u64 = 8;
 /// The least for the cache: without indexes and blocks every read is several.
 const CACHE_LEAST: u64 = 16;
 /// Changes of less than this part of the budget are not made.
@@ -85,7 +87,7 @@ pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
         + taken.buffers.max(memory / BUFFERS)
         + described.max(memory / DESCRIBED);
     // Seeded: the cache keeps its share while the log has as much as a set of memtables again and again.
-    let log = if bug!("admission_log_not_counted") { 0 } else { taken.log };
+    let log = if bug!("admission_log_not_counted") { 0 } else { taken.log.min(memory / LOG_MOST) };
     let share = share.saturating_sub((described + log).saturating_sub(memory / LASTING_SHARE));
     let left = if taken.sealed { 0 } else { memory.saturating_sub(others) };
     left.max(share).max(memory / CACHE_LEAST)

@@ -2,9 +2,10 @@
 
 use crate::base::{Bytewise, CustomOrder};
 use crate::catalog::{KeyspaceState, Order};
-use crate::db::scan::{Scan, Scope};
+use crate::db::scan::Scan;
 use crate::iter::Bounds;
 use crate::state::memtables::DbOrder;
+use crate::trace::Unwatched;
 use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -39,9 +40,7 @@ use std::sync::Arc;
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Cursor {
-    /// Dropped before the scope, whose drop tells the workers that the state is free.
     inner: Inner,
-    scope: Option<Scope>,
     error: Option<Error>,
     /// Keeps the database open.
     handle: Arc<super::handle::Handle>,
@@ -82,14 +81,14 @@ impl Cursor {
         handle.core.check_open()?;
         let scope = handle.core.scan_scope(keyspace, bounds, at)?;
         let inner = match &keyspace.order {
-            Order::Bytewise => Inner::Bytewise(scope.scan(Bytewise)),
-            Order::Custom(order) => Inner::Custom(scope.scan(order.clone())),
+            Order::Bytewise => Inner::Bytewise(Scan::new(scope, Bytewise, Unwatched)),
+            Order::Custom(order) => Inner::Custom(Scan::new(scope, order.clone(), Unwatched)),
             Order::Missing(comparator) => {
                 let keyspace = keyspace.name.clone();
                 return Err(Error::ComparatorMissing { keyspace, comparator: comparator.clone() });
             }
         };
-        Ok(Self { inner, scope: Some(scope), error: None, handle: handle.clone() })
+        Ok(Self { inner, error: None, handle: handle.clone() })
     }
 
     /// Whether the cursor stands on an entry.
@@ -350,7 +349,6 @@ impl Drop for Cursor {
         // does not exist there (R26).
         if self.handle.core.is_forked() {
             std::mem::forget(std::mem::replace(&mut self.inner, Inner::Gone));
-            std::mem::forget(self.scope.take());
         }
     }
 }

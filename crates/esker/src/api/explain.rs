@@ -4,6 +4,7 @@ use super::range::{bounds, half_open};
 use super::snapshot::Snapshot;
 use crate::base::Moment;
 use crate::catalog::{Order, missing_order};
+use crate::db::scan::Scan;
 use crate::iter::Bounds;
 use crate::state::memtables::DbOrder;
 use crate::trace::{Watching, WriteRecording};
@@ -94,7 +95,7 @@ impl Keyspace {
         let began = Instant::now();
         let scope = core.scan_scope(&self.state, bounds, at)?;
         let watching = Watching::default();
-        let mut scan = scope.watched(order.clone(), watching.clone());
+        let mut scan = Scan::new(scope, order.clone(), watching.clone());
         if limit > 0 {
             scan.seek_to_first()?;
         }

@@ -3,11 +3,14 @@
 use super::range::Pair;
 use crate::base::{Bytewise, CustomOrder};
 use crate::catalog::Order;
-use crate::db::scan::Scan;
+use crate::db::scan::{Scan, Scope};
 use crate::iter::Bounds;
 use crate::state::memtables::DbOrder;
+use crate::trace::Unwatched;
 use crate::{Error, Result};
+use std::borrow::BorrowMut;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// An iterator over the entries of a keyspace, from both ends.
@@ -52,10 +55,11 @@ impl fmt::Debug for Iter {
 /// The two ends of an iterator. Each end has its own scan, which is made at first use. When both
 /// are in use, each stops where the other stands.
 struct Ends<O: DbOrder> {
-    make: Box<dyn Fn() -> Scan<O> + Send + Sync>,
     order: O,
-    front: End<O>,
-    back: End<O>,
+    front: End<O, Scan<O>>,
+    /// Few iterators are read from the back.
+    back: End<O, Box<Scan<O>>>,
+    scope: Arc<Scope>,
 }
 
 /// The position of an end.
@@ -73,19 +77,69 @@ enum Place {
     Failed,
 }
 
-struct End<O: DbOrder> {
-    scan: Option<Scan<O>>,
+struct End<O: DbOrder, S> {
+    scan: Option<S>,
     place: Place,
+    order: PhantomData<O>,
 }
 
-impl<O: DbOrder> End<O> {
-    fn scan(&mut self, make: impl FnOnce() -> Scan<O>) -> &mut Scan<O> {
-        self.scan.get_or_insert_with(make)
+impl<O: DbOrder, S: BorrowMut<Scan<O>> + From<Scan<O>>> End<O, S> {
+    fn new() -> Self {
+        Self { scan: None, place: Place::Outside, order: PhantomData }
+    }
+
+    fn scan(&mut self, scope: &Arc<Scope>, order: &O) -> &mut Scan<O> {
+        let make = || Scan::new(scope.clone(), order.clone(), Unwatched).into();
+        self.scan.get_or_insert_with(make).borrow_mut()
+    }
+
+    /// Advances this end. Returns its scan if it then stands on an entry to return.
+    #[inline]
+    fn advance<T: BorrowMut<Scan<O>> + From<Scan<O>>>(
+        &mut self,
+        (scope, order): (&Arc<Scope>, &O),
+        other: &End<O, T>,
+        forward: bool,
+    ) -> Result<Option<&Scan<O>>> {
+        let place = self.place;
+        let scan = self.scan(scope, order);
+        let moved = match (place, forward) {
+            (Place::Done | Place::Failed, _) => return Ok(None),
+            (Place::Before, _) => scan.refusal().map_or(Ok(()), Err),
+            (Place::Outside, true) => scan.seek_to_first(),
+            (Place::Outside, false) => scan.seek_to_last(),
+            (Place::Behind, true) => scan.next(),
+            (Place::Behind, false) => scan.prev(),
+        };
+        let passed = scan.valid() && other.has_passed(order, scan.key(), forward);
+        if let Err(error) = moved.and_then(|()| scan.trust()) {
+            let refused = scan.refused().map(|key| other.has_passed(order, key, forward));
+            self.place = match refused {
+                // The ends met, and the other end returns the error of this entry.
+                Some(true) => Place::Before,
+                Some(false) => Place::Behind,
+                // Seeded: an iterator keeps returning the error that ended it.
+                None if bug!("api_ended_iterator_fails_again") => Place::Outside,
+                None => Place::Failed,
+            };
+            return if refused == Some(true) { Ok(None) } else { Err(error) };
+        }
+        if !scan.valid() {
+            self.place = Place::Done;
+            return Ok(None);
+        }
+        if passed {
+            // The ends met. A seek may separate them again, so this end stays on its entry.
+            self.place = Place::Before;
+            return Ok(None);
+        }
+        self.place = Place::Behind;
+        Ok(self.scan.as_ref().map(S::borrow))
     }
 
     /// Whether this end has passed `key`, which the other end reached moving `forward`.
     fn has_passed(&self, order: &O, key: &[u8], forward: bool) -> bool {
-        let scan = self.scan.as_ref();
+        let scan = self.scan.as_ref().map(S::borrow);
         let own =
             scan.and_then(|scan| if scan.valid() { Some(scan.key()) } else { scan.refused() });
         let Some(own) = own else {
@@ -104,25 +158,21 @@ impl<O: DbOrder> End<O> {
 impl<O: DbOrder> Ends<O> {
     /// Leaks everything instead of dropping it.
     fn leak(&mut self) {
-        std::mem::forget((self.front.scan.take(), self.back.scan.take()));
-        let nothing = Box::new(|| -> Scan<O> { unreachable!("the iterator is being dropped") });
-        std::mem::forget(std::mem::replace(&mut self.make, nothing));
+        std::mem::forget((self.front.scan.take(), self.back.scan.take(), self.scope.clone()));
     }
 
-    fn new(order: O, make: Box<dyn Fn() -> Scan<O> + Send + Sync>) -> Self {
-        let end = || End { scan: None, place: Place::Outside };
-        Self { make, order, front: end(), back: end() }
+    fn new(order: O, scope: Arc<Scope>) -> Self {
+        Self { order, front: End::new(), back: End::new(), scope }
     }
 
     /// Lets the front begin anew, at the first entry, and leave values in pieces where they lie.
     fn leave_pieces(&mut self) {
-        let mut scan = (self.make)();
-        scan.reading.leaves_pieces = true;
-        self.front = End { scan: Some(scan), place: Place::Outside };
+        self.front = End::new();
+        self.front.scan(&self.scope, &self.order).reading.leaves_pieces = true;
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let scan = self.front.scan(&self.make);
+        let scan = self.front.scan(&self.scope, &self.order);
         let sought = scan.seek(key).and_then(|()| scan.trust());
         let valid = scan.valid();
         self.front.place = match &sought {
@@ -138,42 +188,12 @@ impl<O: DbOrder> Ends<O> {
     /// Advances one end. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
-        let (this, other) =
-            if forward { (&mut self.front, &self.back) } else { (&mut self.back, &self.front) };
-        let place = this.place;
-        let scan = this.scan(&self.make);
-        let moved = match (place, forward) {
-            (Place::Done | Place::Failed, _) => return Ok(None),
-            (Place::Before, _) => scan.refusal().map_or(Ok(()), Err),
-            (Place::Outside, true) => scan.seek_to_first(),
-            (Place::Outside, false) => scan.seek_to_last(),
-            (Place::Behind, true) => scan.next(),
-            (Place::Behind, false) => scan.prev(),
-        };
-        let passed = scan.valid() && other.has_passed(&self.order, scan.key(), forward);
-        if let Err(error) = moved.and_then(|()| scan.trust()) {
-            let refused = scan.refused().map(|key| other.has_passed(&self.order, key, forward));
-            this.place = match refused {
-                // The ends met, and the other end returns the error of this entry.
-                Some(true) => Place::Before,
-                Some(false) => Place::Behind,
-                // Seeded: an iterator keeps returning the error that ended it.
-                None if bug!("api_ended_iterator_fails_again") => Place::Outside,
-                None => Place::Failed,
-            };
-            return if refused == Some(true) { Ok(None) } else { Err(error) };
+        let Self { order, front, back, scope } = self;
+        if forward {
+            front.advance((scope, order), back, true)
+        } else {
+            back.advance((scope, order), front, false)
         }
-        if !scan.valid() {
-            this.place = Place::Done;
-            return Ok(None);
-        }
-        if passed {
-            // The ends met. A seek may separate them again, so this end stays on its entry.
-            this.place = Place::Before;
-            return Ok(None);
-        }
-        this.place = Place::Behind;
-        Ok(this.scan.as_ref())
     }
 }
 
@@ -189,15 +209,8 @@ impl Iter {
         core.check_open()?;
         let scope = core.scan_scope(keyspace, bounds, at)?;
         let inner = match &keyspace.order {
-            Order::Bytewise => {
-                let make = Box::new(move || scope.scan(Bytewise));
-                Inner::Bytewise(Ends::new(Bytewise, make))
-            }
-            Order::Custom(order) => {
-                let of_scans = order.clone();
-                let make = Box::new(move || scope.scan(of_scans.clone()));
-                Inner::Custom(Ends::new(order.clone(), make))
-            }
+            Order::Bytewise => Inner::Bytewise(Ends::new(Bytewise, scope)),
+            Order::Custom(order) => Inner::Custom(Ends::new(order.clone(), scope)),
             Order::Missing(comparator) => {
                 let keyspace = keyspace.name.clone();
                 return Err(Error::ComparatorMissing { keyspace, comparator: comparator.clone() });

@@ -84,6 +84,10 @@ pub trait Cursor {
     fn buffered(&self) -> u64 {
         0
     }
+    /// Gives its buffer away, before it is dropped, so that another cursor can have it. By default it has none.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
     /// Lets go what it holds. It is not valid until it is positioned again.
     fn let_go(&mut self) {}
     /// Goes to the first entry.

@@ -21,7 +21,7 @@ mod tests;
 use crate::base::{Bytewise, KeyOrder, Moment, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
-use crate::db::scan::Scan;
+use crate::db::scan::{Scan, Scope};
 use crate::error::Result;
 use crate::iter::Bounds;
 use crate::lookup::counting::Counting;
@@ -222,11 +222,10 @@ impl Core {
         recorder: &mut T,
     ) -> Result<Option<R>> {
         let Asked { keyspace, key, at, .. } = asked;
-        let (state, moment) = self.view(at);
         let low = Bound::Included(key.to_vec());
         let bounds = Bounds { high: low.clone(), low };
-        let (core, order) = (self.clone(), order.clone());
-        let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds, Unwatched);
+        let scope = Scope::of_read(self, keyspace, bounds, at);
+        let mut scan = Scan::new(scope, order.clone(), Unwatched);
         scan.find(key)?;
         let found = scan.valid();
         recorder

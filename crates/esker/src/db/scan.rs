@@ -11,7 +11,7 @@ use crate::cache::Looks;
 use crate::catalog::KeyspaceState;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
-use crate::iter::{AnyCursor, AnyTombstones, Bounds, Reading, Source, VisibleIter};
+use crate::iter::{AnyCursor, AnyTombstones, Bounds, Reading, Sources, VisibleIter};
 use crate::manifest::{Partition, Tree};
 use crate::run::{Role, RunCursor};
 use crate::state::State;
@@ -36,14 +36,9 @@ enum Direction {
 /// An iterator over the entries of one keyspace that are visible at a position, in one direction at
 /// a time.
 pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
-    core: Arc<Core>,
-    keyspace: Arc<KeyspaceState>,
     order: O,
-    state: Arc<State>,
-    tree: Arc<Tree>,
     /// How entries are read.
     pub reading: Reading,
-    bounds: Bounds,
     /// The partition that `inner` covers.
     partition: usize,
     inner: Option<PartitionIter<O, W>>,
@@ -55,60 +50,49 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     steps: u64,
     /// When it looks whether iterators hold too much.
     looks: Looks,
+    /// Dropped last: its drop tells the workers that the state is free.
+    scope: Arc<Scope>,
 }
 
 impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
     fn drop(&mut self) {
-        self.core.counters.add(Counter::Scanned, self.shown);
-        self.core.counters.add(Counter::Skipped, self.skipped());
-        self.looks.end(self.core.cache.pins());
+        self.scope.core.counters.add(Counter::Scanned, self.shown);
+        self.scope.core.counters.add(Counter::Skipped, self.skipped());
+        self.looks.end(self.scope.core.cache.pins());
     }
 }
 
 impl<O: DbOrder, W: Watcher> Scan<O, W> {
-    /// An iterator, not yet positioned, over the keys within `bounds` as of `at`. `at` was read
-    /// after `state`, or is a registered snapshot.
-    pub fn new(
-        core: Arc<Core>,
-        keyspace: Arc<KeyspaceState>,
-        order: O,
-        state: Arc<State>,
-        at: Moment,
-        bounds: Bounds,
-        watcher: W,
-    ) -> Self {
-        let operator = keyspace.traits().operator.clone();
-        let reading = Reading { at: at.seq, time: at.time, operator, leaves_pieces: false };
-        let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
+    /// An iterator, not yet positioned, over a scope; `watcher` follows its cursors.
+    pub fn new(scope: Arc<Scope>, order: O, watcher: W) -> Self {
+        let operator = scope.keyspace.traits().operator.clone();
+        let (at, time) = (scope.at.seq, scope.at.time);
+        let reading = Reading { at, time, operator, leaves_pieces: false };
         let mut memory_tombstones = Vec::new();
-        for set in &state.memtable_sets {
-            let id = keyspace.id_in(set.start);
+        for set in &scope.state.memtable_sets {
+            let id = scope.keyspace.id_in(set.start);
             let tombstones = O::tables(set, id).map(|table| table.tombstone_view(id));
             let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
             memory_tombstones.extend(tombstones.map(AnyTombstones::Mem));
         }
         Self {
-            looks: Looks::default(),
-            core,
-            keyspace,
             order,
-            state,
-            tree,
             reading,
-            bounds,
             partition: 0,
             inner: None,
             watcher,
             memory_tombstones,
             shown: 0,
             steps: 0,
+            looks: Looks::default(),
+            scope,
         }
     }
 
     /// Goes to the first entry within the bounds, whose lower bound is `key`. It does not count as
     /// a scan: point reads use it when they meet operands.
     pub fn find(&mut self, key: &[u8]) -> Result<()> {
-        self.enter(self.tree.find(&self.order, key))?;
+        self.enter(self.scope.tree.find(&self.order, key))?;
         let found = self.inner.as_mut().map_or(Ok(()), |inner| inner.seek_to_first());
         found.map_err(|error| self.locate(error))
     }
@@ -156,7 +140,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// Fails if the comparator of the keys has failed.
     #[inline]
     pub fn trust(&self) -> Result<()> {
-        if O::BYTEWISE { Ok(()) } else { self.core.trust(&self.order) }
+        if O::BYTEWISE { Ok(()) } else { self.scope.core.trust(&self.order) }
     }
 
     /// The order of the keys.
@@ -166,13 +150,13 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
     /// The bounds.
     pub fn bounds(&self) -> &Bounds {
-        &self.bounds
+        &self.scope.bounds
     }
 
     /// Goes to the first entry.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        let at = match &self.bounds.low {
-            Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
+        let at = match &self.scope.bounds.low {
+            Bound::Included(key) | Bound::Excluded(key) => self.scope.tree.find(&self.order, key),
             Bound::Unbounded => 0,
         };
         self.place(at, Direction::Forward, |inner| inner.seek_to_first())
@@ -180,16 +164,16 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
     /// Goes to the last entry.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        let at = match &self.bounds.high {
-            Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
-            Bound::Unbounded => self.tree.partitions().len() - 1,
+        let at = match &self.scope.bounds.high {
+            Bound::Included(key) | Bound::Excluded(key) => self.scope.tree.find(&self.order, key),
+            Bound::Unbounded => self.scope.tree.partitions().len() - 1,
         };
         self.place(at, Direction::Backward, |inner| inner.seek_to_last())
     }
 
     /// Goes to the first entry at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let below_low = match &self.bounds.low {
+        let below_low = match &self.scope.bounds.low {
             Bound::Included(low) | Bound::Excluded(low) => {
                 self.order.compare(key, low) == Ordering::Less
             }
@@ -198,7 +182,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         if below_low {
             return self.seek_to_first();
         }
-        let at = self.tree.find(&self.order, key);
+        let at = self.scope.tree.find(&self.order, key);
         self.place(at, Direction::Forward, |inner| inner.seek(key))
     }
 
@@ -209,16 +193,16 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         direction: Direction,
         go: impl FnOnce(&mut PartitionIter<O, W>) -> Result<()>,
     ) -> Result<()> {
-        let started = self.core.counters.begin(Counter::Seeks);
+        let started = self.scope.core.counters.begin(Counter::Seeks);
         let before = Tally::now();
         self.enter(partition)?;
         self.inner_move(go)?;
         self.skip_empty(direction)?;
         self.looks.begin();
         self.look_at_pins();
-        let took = self.core.counters.end(Timed::Scan, started);
+        let took = self.scope.core.counters.end(Timed::Scan, started);
         if took.is_some() || Tally::now().bytes != before.bytes {
-            self.core.slowest.offer_reads("scan", &self.keyspace.name, took, before);
+            self.scope.core.slowest.offer_reads("scan", &self.scope.keyspace.name, took, before);
         }
         Ok(())
     }
@@ -252,7 +236,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// Lets blocks go if iterators hold much.
     #[cold]
     fn look_at_pins(&mut self) {
-        let (core, Some(inner)) = (&self.core, &mut self.inner) else { return };
+        let (core, Some(inner)) = (&self.scope.core, &mut self.inner) else { return };
         let pause = || core.gate(Point::IteratorLetsGo);
         inner.look(&mut self.looks, core.cache.pins(), size_of::<Self>(), pause);
     }
@@ -270,26 +254,26 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
     #[cold]
     fn locate(&self, error: Error) -> Error {
-        let partition = &self.tree.partitions()[self.partition];
+        let partition = &self.scope.tree.partitions()[self.partition];
         let low = partition.lower.as_deref().unwrap_or_default();
         let high = partition.upper.as_deref().unwrap_or_default();
-        let error = error.in_keyspace(&self.keyspace.name, Some((low, high)));
-        self.core.monitor.damage(&error);
+        let error = error.in_keyspace(&self.scope.keyspace.name, Some((low, high)));
+        self.scope.core.monitor.damage(&error);
         error
     }
 
     /// Moves on to neighbouring partitions while the present one has nothing to show.
     fn skip_empty(&mut self, direction: Direction) -> Result<()> {
         while !self.valid() {
-            let partition = &self.tree.partitions()[self.partition];
+            let partition = &self.scope.tree.partitions()[self.partition];
             let next = match direction {
                 Direction::Forward
-                    if self.bounds.reach_behind(&self.order, partition.upper.as_deref()) =>
+                    if self.scope.bounds.reach_behind(&self.order, partition.upper.as_deref()) =>
                 {
                     self.partition + 1
                 }
                 Direction::Backward
-                    if self.bounds.reach_before(&self.order, partition.lower.as_deref()) =>
+                    if self.scope.bounds.reach_before(&self.order, partition.lower.as_deref()) =>
                 {
                     self.partition - 1
                 }
@@ -312,20 +296,20 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         self.count_steps();
         self.inner = None;
         self.partition = index;
-        let partition = &self.tree.partitions()[index];
-        let runs = partition.deltas.len() + 1 + self.tree.rows().len();
-        let mut sources = Vec::with_capacity(self.state.memtable_sets.len() + runs);
-        for (n, set) in self.state.memtable_sets.iter().enumerate() {
-            let id = self.keyspace.id_in(set.start);
+        let partition = &self.scope.tree.partitions()[index];
+        let runs = partition.deltas.len() + 1 + self.scope.tree.rows().len();
+        let mut sources = Sources::with_room(self.scope.state.memtable_sets.len() + runs);
+        for (n, set) in self.scope.state.memtable_sets.iter().enumerate() {
+            let id = self.scope.keyspace.id_in(set.start);
             O::cursors(set, id, |newer, cursor, seq_bound| {
-                let named = || self.state.memtable::<O>(n, newer);
+                let named = || self.scope.state.memtable::<O>(n, newer);
                 let cursor = self.watcher.watch(named, cursor.into());
-                sources.push(Source { cursor, seq_bound });
+                sources.push(cursor, seq_bound);
             });
         }
         let mut tombstones = self.memory_tombstones.clone();
         let bounds = self.bounds_within(partition);
-        for (tier, row) in self.tree.rows().iter().enumerate().rev() {
+        for (tier, row) in self.scope.tree.rows().iter().enumerate().rev() {
             // Seeded: a scan does not see what the tiers hold.
             if tier > 0 && bug!("db_tiers_not_scanned") {
                 continue;
@@ -349,7 +333,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         &self,
         (tier, number, holder): (usize, usize, &Partition),
         bounds: &Bounds,
-        sources: &mut Vec<Source<W::Watched<AnyCursor<O>>>>,
+        sources: &mut Sources<W::Watched<AnyCursor<O>>>,
         tombstones: &mut Vec<AnyTombstones>,
     ) -> Result<()> {
         for (n, run) in holder.runs_in(tier).enumerate().filter(|(_, run)| !run.is_empty()) {
@@ -362,10 +346,12 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             }
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
-            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
+            let cursor =
+                RunCursor::new(run.clone(), order, self.scope.core.cache.clone(), true, false);
+            let cursor = cursor.with_buffer(sources.buffer());
             let cursor = AnyCursor::Run(cursor);
             let cursor = self.watcher.watch(|| holder.source(tier, number, n), cursor);
-            sources.push(Source { cursor, seq_bound });
+            sources.push(cursor, seq_bound);
         }
         Ok(())
     }
@@ -378,28 +364,33 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// The bounds, cut to the partition: its segments, and the runs of the spans above it, may
     /// extend beyond it.
     fn bounds_within(&self, partition: &Partition) -> Bounds {
-        let mut bounds = self.bounds.clone();
         // Seeded: a scan shows what spans hold beside a partition once for each partition.
-        if !self.tree.tiers().is_empty() {
-            bug!("db_tiers_scanned_unclipped", return bounds);
+        if !self.scope.tree.tiers().is_empty() {
+            bug!("db_tiers_scanned_unclipped", return self.scope.bounds.clone());
         }
-        bounds.narrow(&self.order, partition.lower.as_deref(), partition.upper.as_deref());
-        bounds
+        let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
+        self.scope.bounds.within(&self.order, lower, upper)
     }
 }
 
-/// The parameters of an iterator, except the order, which is a type.
-#[derive(Debug, Clone)]
+/// The parameters of an iterator, except the order, which is a type: what its scans share.
+#[derive(Debug)]
 pub struct Scope {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
     state: Arc<State>,
+    tree: Arc<Tree>,
     at: Moment,
     bounds: Bounds,
+    /// Whether it counts as an iterator over its state.
+    counted: bool,
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
+        if !self.counted {
+            return;
+        }
         self.state.count_iterator(false);
         // The last iterator over an old state wakes the workers.
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
@@ -409,16 +400,29 @@ impl Drop for Scope {
 }
 
 impl Scope {
-    /// A scan over the scope, not yet positioned.
-    pub fn scan<O: DbOrder>(&self, order: O) -> Scan<O> {
-        self.watched(order, Unwatched)
+    /// The scope of a point read that meets operands: the keys within `bounds` as of `at`, or of now.
+    pub fn of_read(
+        core: &Arc<Core>,
+        keyspace: &Arc<KeyspaceState>,
+        bounds: Bounds,
+        at: Option<Moment>,
+    ) -> Arc<Self> {
+        Self::new(core, keyspace, (bounds, at), false)
     }
 
-    /// A scan over the scope whose cursors `watcher` follows.
-    pub fn watched<O: DbOrder, W: Watcher>(&self, order: O, watcher: W) -> Scan<O, W> {
-        let (core, keyspace, state) =
-            (self.core.clone(), self.keyspace.clone(), self.state.clone());
-        Scan::new(core, keyspace, order, state, self.at, self.bounds.clone(), watcher)
+    fn new(
+        core: &Arc<Core>,
+        keyspace: &Arc<KeyspaceState>,
+        (bounds, at): (Bounds, Option<Moment>),
+        counted: bool,
+    ) -> Arc<Self> {
+        let (state, at) = core.view(at);
+        let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
+        if counted {
+            state.count_iterator(true);
+        }
+        let (core, keyspace) = (core.clone(), keyspace.clone());
+        Arc::new(Self { core, keyspace, state, tree, at, bounds, counted })
     }
 }
 
@@ -429,13 +433,11 @@ impl Core {
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
         at: Option<Moment>,
-    ) -> Result<Scope> {
+    ) -> Result<Arc<Scope>> {
         if keyspace.dropped_at().is_some() {
             return Err(keyspace.dropped_error());
         }
         self.counters.add(Counter::Scans, 1);
-        let (state, at) = self.view(keyspace.moment(at));
-        state.count_iterator(true);
-        Ok(Scope { core: self.clone(), keyspace: keyspace.clone(), state, at, bounds })
+        Ok(Scope::new(self, keyspace, (bounds, keyspace.moment(at)), true))
     }
 }

@@ -70,13 +70,18 @@ impl Bounds {
         }
     }
 
-    /// Cuts the bounds to the keys from `lower` (inclusive) to `upper` (exclusive).
-    pub fn narrow<O: KeyOrder>(&mut self, order: &O, lower: Option<&[u8]>, upper: Option<&[u8]>) {
-        if let Some(lower) = lower.filter(|_| self.reach_before(order, lower)) {
-            self.low = Bound::Included(lower.to_vec());
-        }
-        if let Some(upper) = upper.filter(|_| self.reach_behind(order, upper)) {
-            self.high = Bound::Excluded(upper.to_vec());
+    /// The bounds, cut to the keys from `lower` (inclusive) to `upper` (exclusive).
+    pub fn within<O: KeyOrder>(
+        &self,
+        order: &O,
+        lower: Option<&[u8]>,
+        upper: Option<&[u8]>,
+    ) -> Self {
+        let lower = lower.filter(|lower| self.reach_before(order, Some(lower)));
+        let upper = upper.filter(|upper| self.reach_behind(order, Some(upper)));
+        Self {
+            low: lower.map_or_else(|| self.low.clone(), |lower| Bound::Included(lower.to_vec())),
+            high: upper.map_or_else(|| self.high.clone(), |upper| Bound::Excluded(upper.to_vec())),
         }
     }
 }

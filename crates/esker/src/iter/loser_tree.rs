@@ -28,7 +28,7 @@ use std::cmp::Ordering;
 
 /// A cursor in the tournament, as a node of the tree sees it.
 #[derive(Debug, Clone, Copy)]
-struct Contender {
+pub(super) struct Contender {
     head: u64,
     source: u32,
     live: bool,
@@ -68,7 +68,13 @@ pub(crate) fn same_key<O: KeyOrder>(order: &O, a: &[u8], b: &[u8]) -> bool {
 impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
     /// A tree over `cursors`, not yet positioned.
     pub fn new(order: O, cursors: Vec<C>) -> Self {
-        let losers = vec![NOBODY; cursors.len()];
+        Self::with_room(order, cursors, Vec::new())
+    }
+
+    /// A tree over cursors, with room for its nodes.
+    pub(super) fn with_room(order: O, cursors: Vec<C>, mut losers: Vec<Contender>) -> Self {
+        losers.clear();
+        losers.resize(cursors.len(), NOBODY);
         Self {
             order,
             cursors,
@@ -90,6 +96,12 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
     /// The cursors, in the order in which they were given.
     pub fn cursors(&self) -> &[C] {
         &self.cursors
+    }
+
+    /// Gives its memory away. Nothing is in the tree from then on.
+    pub(super) fn take_memory(&mut self) -> (Vec<C>, Vec<Contender>) {
+        (self.winner, self.waiting) = (NOBODY, 0);
+        (std::mem::take(&mut self.cursors), std::mem::take(&mut self.losers))
     }
 
     /// Returns the cursors.

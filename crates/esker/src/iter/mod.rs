@@ -13,6 +13,7 @@
 mod bounds;
 mod loser_tree;
 mod source;
+mod sources;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tombstones;
@@ -21,8 +22,9 @@ mod visible;
 pub use bounds::Bounds;
 pub use loser_tree::LoserTree;
 pub use source::{AnyCursor, AnyTombstones};
+pub use sources::Sources;
 pub use tombstones::{Span, Tombstones};
-pub use visible::{Reading, Source, VisibleIter};
+pub use visible::{Reading, VisibleIter};
 
 pub(crate) use loser_tree::same_key;
 pub(crate) use tombstones::{Cover, covering_seq};

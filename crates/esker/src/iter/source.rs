@@ -106,6 +106,9 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     fn buffered(&self) -> u64 {
         forward!(self, cursor => cursor.buffered())
     }
+    fn take_buffer(&mut self) -> Vec<u8> {
+        forward!(self, cursor => cursor.take_buffer())
+    }
     fn let_go(&mut self) {
         forward!(self, cursor => cursor.let_go());
     }

@@ -34,6 +34,7 @@ mod held;
 
 use super::bounds::Bounds;
 use super::loser_tree::{LoserTree, same_key};
+use super::sources::Sources;
 use super::tombstones::{Cover, Tombstones};
 use crate::base::{
     Cursor, EXPIRY_BYTES, KeyOrder, Kind, LaterValue, Millis, Operands, Operator, Seq, expired,
@@ -42,16 +43,6 @@ use crate::base::{
 use crate::error::{Error, Result};
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// A cursor and what is known about its entries.
-#[derive(Debug)]
-pub struct Source<C> {
-    /// The entries.
-    pub cursor: C,
-    /// Every sequence number in it is less than this; `SEQ_MAX` where nothing better is known.
-    /// It decides whether the source can be moved past a range tombstone in one step.
-    pub seq_bound: Seq,
-}
 
 /// How entries are read: which are visible, and how operands are applied.
 #[derive(Debug, Clone)]
@@ -88,10 +79,11 @@ type Newest = (Seq, Kind, Option<LaterValue>);
 
 /// An iterator over what a snapshot sees of one keyspace.
 #[derive(Debug)]
-pub struct VisibleIter<C, O, T> {
+pub struct VisibleIter<C: Cursor + 'static, O: KeyOrder, T> {
     order: O,
     tree: LoserTree<C, O>,
-    seq_bounds: Vec<Seq>,
+    /// What is known of the sources, whose cursors are in the tree. It is there until the iterator is dropped.
+    sources: Option<Box<Sources<C>>>,
     /// Those of the sources that have range tombstones.
     tombstones: Vec<T>,
     cover: Cover,
@@ -115,19 +107,17 @@ pub struct VisibleIter<C, O, T> {
     value: Vec<u8>,
 }
 
-impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
+impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// An iterator, not yet positioned, over what `reading` sees in `sources` within `bounds`.
     /// `tombstones` are those of all sources, in any order.
     pub fn new(
         order: O,
-        sources: Vec<Source<C>>,
+        mut sources: Box<Sources<C>>,
         mut tombstones: Vec<T>,
         reading: Reading,
         bounds: Bounds,
     ) -> Self {
         tombstones.retain(|source| !source.is_empty());
-        let seq_bounds = sources.iter().map(|source| source.seq_bound).collect();
-        let cursors = sources.into_iter().map(|source| source.cursor).collect();
         let low_head = match &bounds.low {
             Bound::Included(low) | Bound::Excluded(low) => order.head(low),
             Bound::Unbounded => 0,
@@ -137,9 +127,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Bound::Unbounded => u64::MAX,
         };
         Self {
-            tree: LoserTree::new(order.clone(), cursors),
+            tree: sources.tree(order.clone()),
             order,
-            seq_bounds,
+            sources: Some(sources),
             tombstones,
             cover: Cover::default(),
             covered: 0,
@@ -573,6 +563,14 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Bound::Unbounded => false,
             Bound::Included(low) => self.order.compare(self.tree.key(), low).is_lt(),
             Bound::Excluded(low) => self.order.compare(self.tree.key(), low).is_le(),
+        }
+    }
+}
+
+impl<C: Cursor + 'static, O: KeyOrder, T> Drop for VisibleIter<C, O, T> {
+    fn drop(&mut self) {
+        if let Some(sources) = self.sources.take() {
+            sources.leave(&mut self.tree);
         }
     }
 }

@@ -120,6 +120,12 @@ impl<O: KeyOrder> RunCursor<O> {
         Self { piece_bytes, ..Self::new(run, order, cache, false, true) }
     }
 
+    /// Gives the cursor a buffer for keys, which is empty.
+    pub fn with_buffer(mut self, buffer: Vec<u8>) -> Self {
+        self.key = buffer;
+        self
+    }
+
     /// The run.
     pub fn run(&self) -> &Arc<Run> {
         &self.run
@@ -533,6 +539,10 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
 
     fn buffered(&self) -> u64 {
         self.key.capacity() as u64
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.key)
     }
 
     fn let_go(&mut self) {

@@ -11,9 +11,13 @@ use std::time::{Duration, Instant};
 /// Follows the cursors of one scan.
 pub trait Watcher {
     /// A followed cursor.
-    type Watched<C: Cursor>: Cursor;
+    type Watched<C: Cursor + 'static>: Cursor + 'static;
     /// Follows the cursor of `source`.
-    fn watch<C: Cursor>(&self, source: impl FnOnce() -> StepSource, cursor: C) -> Self::Watched<C>;
+    fn watch<C: Cursor + 'static>(
+        &self,
+        source: impl FnOnce() -> StepSource,
+        cursor: C,
+    ) -> Self::Watched<C>;
 }
 
 /// Follows nothing: the cursors stay what they are.
@@ -21,10 +25,10 @@ pub trait Watcher {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
-    type Watched<C: Cursor> = C;
+    type Watched<C: Cursor + 'static> = C;
 
     #[inline]
-    fn watch<C: Cursor>(&self, _: impl FnOnce() -> StepSource, cursor: C) -> C {
+    fn watch<C: Cursor + 'static>(&self, _: impl FnOnce() -> StepSource, cursor: C) -> C {
         cursor
     }
 }
@@ -41,9 +45,13 @@ impl Watching {
 }
 
 impl Watcher for Watching {
-    type Watched<C: Cursor> = Watched<C>;
+    type Watched<C: Cursor + 'static> = Watched<C>;
 
-    fn watch<C: Cursor>(&self, source: impl FnOnce() -> StepSource, cursor: C) -> Watched<C> {
+    fn watch<C: Cursor + 'static>(
+        &self,
+        source: impl FnOnce() -> StepSource,
+        cursor: C,
+    ) -> Watched<C> {
         let mut steps = self.0.borrow_mut();
         let step = steps.len();
         steps.push(Step {

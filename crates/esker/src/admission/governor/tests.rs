@@ -35,12 +35,14 @@ fn what_keeps_to_its_share_leaves_the_sum_within_the_budget() {
 #[test]
 fn what_has_no_share_takes_from_the_cache() {
     let memory = 1024 * MIB;
-    for (unshared, log, described) in [(40, 1, 0), (30, 1, 10), (0, 1, 40), (0, 19, 0), (5, 12, 5)]
+    for (unshared, log, described) in
+        [(40, 1, 0), (30, 1, 10), (0, 1, 40), (0, 19, 0), (5, 12, 5), (0, 900, 0)]
     {
         let (unshared, log) = (memory / 100 * unshared, memory / 100 * log);
         let busy = Taken { unshared, log, ..taken(memory, true, [0, 0, described]) };
         let left = left(memory, busy);
-        // What exceeds a sixteenth is taken from five eighths.
+        // What exceeds a sixteenth is taken from five eighths; of the log at most an eighth counts.
+        let log = log.min(memory / 8);
         let expected = memory / 8 * 5 - (unshared + log + busy.described - memory / 16);
         assert_eq!(left, expected, "{busy:?}");
     }

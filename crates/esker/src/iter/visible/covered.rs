@@ -5,7 +5,7 @@ use crate::base::{Cursor, KeyOrder, Seq};
 use crate::error::Result;
 use crate::iter::Tombstones;
 
-impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
+impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     pub(super) fn tree_is_covered(&mut self) -> bool {
         let key = self.tree.key();
         let (cover, entered) = self.cover.seq_at(&self.order, &self.tombstones, key, self.at);
@@ -35,7 +35,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         let cover = self.cover.last_seq();
         // Seeded: a scan that leaps over a range tombstone misses what was written there since.
         let cover = if bug!("iter_leap_over_newer") { Seq::MAX } else { cover };
-        let seq_bounds = &self.seq_bounds;
+        let seq_bounds = self.sources.as_ref().map_or(&[][..], |sources| sources.seq_bounds());
         let eligible = |source: usize| seq_bounds[source] <= cover;
         if !seq_bounds.iter().any(|bound| *bound <= cover) {
             return Ok(false);

@@ -5,11 +5,11 @@
 //! or one without its value.
 
 use super::{Place, VisibleIter};
-use crate::base::{Cursor, KeyOrder, Seq};
+use crate::base::{Cursor, KeyOrder};
 use crate::cache::{Looks, Pins};
 use crate::iter::Tombstones;
 
-impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
+impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Looks whether iterators hold too much, and if so lets go what this one holds, after it has called `pause`;
     /// `beside`: bytes that its owner takes beside it.
     #[cold]
@@ -30,7 +30,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// Bytes of the iterator itself: its cursors, and its buffers. What [`Self::held`] counts is not among them.
     fn own_bytes(&self) -> u64 {
-        let lists = self.seq_bounds.capacity() * size_of::<Seq>()
+        let lists = self.sources.as_ref().map_or(0, |sources| sources.own_bytes())
             + self.tombstones.capacity() * size_of::<T>();
         let buffers = self.key.capacity() + self.value.capacity();
         self.tree.own_bytes() + (lists + buffers) as u64

@@ -20,13 +20,13 @@ fn iterate_at<O: TestOrder>(
     bounds: Bounds,
     fuse: &Fuse,
 ) -> TestIter<O> {
-    let sources = levels.iter().map(|level| {
+    let mut sources = Sources::with_room(levels.len());
+    for level in levels {
         let newest = level.entries.iter().map(|entry| entry.seq).max().unwrap_or(0);
-        let cursor = VecCursor::new(O::make(), level.entries.clone(), fuse);
-        Source { cursor, seq_bound: newest + 1 }
-    });
+        sources.push(VecCursor::new(O::make(), level.entries.clone(), fuse), newest + 1);
+    }
     let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
-    VisibleIter::new(O::make(), sources.collect(), tombstones, reading(at, time), bounds)
+    VisibleIter::new(O::make(), sources, tombstones, reading(at, time), bounds)
 }
 
 fn random_bound(random: &mut Random, keys: u64) -> Bound<Vec<u8>> {
@@ -334,11 +334,11 @@ fn entries_that_arrive_during_the_walk_change_nothing() {
         let add = |to: &Shared, entry: Entry| {
             to.borrow_mut().insert((entry.key.clone(), Reverse(entry.seq)), entry);
         };
-        let mut sources = Vec::new();
+        let mut sources = Sources::with_room(levels.len());
         for (level, shared) in levels.iter().zip(&shared) {
             level.entries.iter().for_each(|entry| add(shared, entry.clone()));
             let cursor = Growing { entries: Rc::clone(shared), here: None };
-            sources.push(Source { cursor, seq_bound: SEQ_MAX });
+            sources.push(cursor, SEQ_MAX);
         }
         let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
         let mut iter =
