@@ -3,10 +3,9 @@
 //! A dump shows one snapshot: other threads may go on writing. The calling thread reads the
 //! database, a second one writes the stream. An interrupted dump to a file can continue after its
 //! last whole frame, if the database still shows what the file holds: then the whole stream shows the
-//! later snapshot. That is so if the snapshot is at the position in the header. The position also
-//! moves when nothing is written: the log ends with voids and marks when it is put to rest, gives
-//! space back, or is closed. So at another position the database is read up to the last key of the
-//! file, and the checksum of the content decides.
+//! later snapshot. Positions do not say so: they move when nothing is written, entries expire without
+//! one, and after a kill that lost writes they are given out again. So the database is read up to the
+//! last key of the file, and the checksum of the content decides.
 
 use crate::loader::MARK_KEYSPACE;
 use crate::stream::Part as Read;
@@ -258,7 +257,7 @@ impl Resume {
         let Some(keyspace) = keyspace else { return Ok(None) };
         let (state, done) = (reader.whole().clone(), reader.totals());
         let at = Self { state, done, keyspace, last_key };
-        if reader.header().position != mine.position && !job.shows(&at)? {
+        if !job.shows(&at)? {
             let detail = "the database has changed since";
             return Err(Error::CannotResume { what: part.to_owned(), detail });
         }

@@ -131,6 +131,28 @@ fn a_dump_goes_on_after_the_database_was_opened_again() {
     }
 }
 
+/// The position stays while an entry expires, so it does not prove that the database shows what the file holds.
+#[test]
+fn a_dump_does_not_go_on_when_an_entry_of_the_file_has_expired() {
+    for form in FORMS {
+        let dir = tempfile::tempdir().unwrap();
+        let db = example(&dir.path().join("db"));
+        let keyspace = db.keyspace("a").unwrap();
+        // It is dumped before it expires, unless the machine takes a second for that; then nothing is tried.
+        keyspace.insert_with_ttl("0000 expires", "value", Duration::from_secs(1)).unwrap();
+        let cut = Cut::new(&db, dir.path(), form);
+        let before = position(&db);
+        if keyspace.get("0000 expires").unwrap().is_none() {
+            continue;
+        }
+        while keyspace.get("0000 expires").unwrap().is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!(position(&db), before);
+        cut.is_refused(&db, "an entry expired");
+    }
+}
+
 /// A change of what the file holds, and what takes it back.
 type Change = (&'static str, fn(&Db), fn(&Db));
 
