@@ -140,15 +140,15 @@ fn a_dump_does_not_go_on_when_an_entry_of_the_file_has_expired() {
         let keyspace = db.keyspace("a").unwrap();
         // It is dumped before it expires, unless the machine takes a second for that; then nothing is tried.
         keyspace.insert_with_ttl("0000 expires", "value", Duration::from_secs(1)).unwrap();
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
         let cut = Cut::new(&db, dir.path(), form);
-        let before = position(&db);
         if keyspace.get("0000 expires").unwrap().is_none() {
             continue;
         }
         while keyspace.get("0000 expires").unwrap().is_some() {
             std::thread::yield_now();
         }
-        assert_eq!(position(&db), before);
         cut.is_refused(&db, "an entry expired");
     }
 }

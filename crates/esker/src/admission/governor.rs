@@ -8,7 +8,7 @@
 //!    next set has its memory when it begins, and from the first one that waits for its flush on the cache has no more
 //!    than its share. One flush and one compaction always have their buffers.
 //! 2. The cache gets memory back only while nobody writes. Otherwise each flush would evict blocks that are read again
-//!    after it.
+//!    after it. So what the log took once stays taken until a pause.
 //! 3. The cache keeps its share of the split whatever others take, but for what has no share of its own and lasts:
 //!    descriptions, log files that are mapped, what transactions wrote and read, lists of range tombstones, iterators,
 //!    and what the program was handed. Together they have a sixteenth. Everything else that takes more than its share

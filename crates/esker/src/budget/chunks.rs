@@ -164,6 +164,18 @@ impl Chunk {
     }
 }
 
+/// Whether the system may make the memory of a chunk of the largest size a huge page. Where parts of it went back to the
+/// system, it would otherwise be made whole again, without anybody's use.
+pub fn allow_huge(_start: NonNull<u8>, _bytes: usize, _allow: bool) {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    if _bytes == CHUNK_BYTES_MAX {
+        use rustix::mm::{Advice, madvise};
+        let advice = if _allow { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: the advice changes no content, whatever the range is. Without it everything works, too.
+        let _ = unsafe { madvise(_start.as_ptr().cast(), _bytes, advice) };
+    }
+}
+
 impl Drop for Chunk {
     fn drop(&mut self) {
         // SAFETY: the memory was taken with these bytes, is owned, and nobody uses it any more.
@@ -173,7 +185,7 @@ impl Drop for Chunk {
 
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 mod system {
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     use std::ptr::{self, NonNull};
 
     /// A mapping, aligned to its size. Where it is a huge page, it asks for one: a new chunk then costs one
@@ -196,9 +208,7 @@ mod system {
             if after > 0 {
                 munmap(chunk.add(bytes).as_ptr().cast(), after).ok()?;
             }
-            if bytes == super::CHUNK_BYTES_MAX {
-                let _ = madvise(chunk.as_ptr().cast(), bytes, Advice::LinuxHugepage);
-            }
+            super::allow_huge(chunk, bytes, true);
             Some(chunk)
         }
     }

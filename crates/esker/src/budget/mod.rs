@@ -19,7 +19,7 @@ pub mod process;
 #[cfg(test)]
 mod tests;
 
-pub use chunks::{Chunk, ChunkPool};
+pub use chunks::{Chunk, ChunkPool, allow_huge};
 pub use pages::{PAGE_BYTES, Pages, RELEASE_BYTES, map, release, unmap};
 
 use parking_lot::Mutex;

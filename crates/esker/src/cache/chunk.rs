@@ -1,11 +1,12 @@
 //! One chunk: pieces of one size, behind a head that says which are free.
 //!
 //! Nothing is in a free piece, so the system can have its pages ([`Chunk::release`]). A piece that nobody has used since
-//! then, or since the chunk was made, is *clean*: it takes no memory. One that was used is taken again before a clean one.
+//! then, or since the chunk was made, is *clean*: it takes no memory, but for parts of pages that it shares with a piece in
+//! use. Of one chunk, pieces that were used are taken again before clean ones.
 #![allow(unsafe_code, reason = "the head of a chunk lies in raw memory, as its pieces do")]
 
 use super::piece::{ALIGN, HEADER_BYTES_MAX};
-use crate::budget::{self, RELEASE_BYTES, release};
+use crate::budget::{self, RELEASE_BYTES, allow_huge, release};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
@@ -47,6 +48,10 @@ struct Head {
     used: Cell<usize>,
     /// Where the chunk stands in the list of those of its class with room, or [`FULL`].
     place: Cell<usize>,
+    /// Bytes of clean pieces that did not go to the system when pages were last released.
+    left: Cell<usize>,
+    /// Whether pages were released: the chunk is no huge page any more.
+    parted: Cell<bool>,
 }
 
 /// See [`Head::place`].
@@ -90,12 +95,15 @@ impl Chunk {
     /// A chunk in this memory, which is aligned to its size and has the size of the shape.
     pub(super) fn begin(memory: budget::Chunk, shape: Shape) -> Self {
         let chunk = Self { start: memory.into_start() };
-        let head = Head { used: Cell::new(0), place: Cell::new(FULL) };
-        // SAFETY: the memory is writable, aligned and large enough for the head and the maps.
-        unsafe { chunk.start.cast::<Head>().write(head) };
+        let (used, place) = (Cell::new(0), Cell::new(FULL));
+        let head = Head { used, place, left: Cell::new(0), parted: Cell::new(false) };
+        // SAFETY: the memory is writable, aligned and large enough for the head and the maps, which are zeroes now.
+        unsafe {
+            chunk.start.write_bytes(0, shape.first);
+            chunk.start.cast::<Head>().write(head);
+        }
         // SAFETY: nobody else knows the chunk.
         let maps = unsafe { chunk.maps(shape) };
-        maps.free.iter().chain(maps.dirty).for_each(|word| word.set(0));
         (0..shape.pieces).for_each(|piece| set(maps.free, piece, true));
         chunk
     }
@@ -110,7 +118,11 @@ impl Chunk {
             // SAFETY: all pieces lie inside the chunk, and nobody uses them.
             unsafe { self.piece(shape, piece).write_bytes(0, HEADER_BYTES_MAX) };
         }
-        // SAFETY: so does the head; and the memory was that of a chunk of so many bytes.
+        // SAFETY: as the caller promises.
+        if unsafe { self.head() }.parted.get() {
+            allow_huge(self.start, shape.chunk, true);
+        }
+        // SAFETY: the head lies inside the chunk, too; and the memory was that of a chunk of so many bytes.
         unsafe {
             self.start.write_bytes(0, shape.first);
             budget::Chunk::from_start(self.start, shape.chunk)
@@ -227,6 +239,15 @@ impl Chunk {
         maps.dirty.iter().map(|word| word.get().count_ones() as usize).sum()
     }
 
+    /// Bytes of clean pieces that stay resident, as far as is known.
+    ///
+    /// # Safety
+    /// The lock of the class is held.
+    pub(super) unsafe fn left(&self) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.head() }.left.get()
+    }
+
     /// Lets the system have the pages in which there are only free pieces, and returns how many pieces that made clean.
     /// Pages that a piece in use begins or ends in stay.
     ///
@@ -234,8 +255,8 @@ impl Chunk {
     /// The lock of the class is held, and the chunk has this shape.
     pub(super) unsafe fn release(&self, shape: Shape) -> usize {
         // SAFETY: as the caller promises.
-        let maps = unsafe { self.maps(shape) };
-        let (mut number, mut cleaned) = (0, 0);
+        let (maps, head) = unsafe { (self.maps(shape), self.head()) };
+        let (mut number, mut cleaned, mut left) = (0, 0, 0);
         while number < shape.pieces {
             let first = number;
             let mut dirty = 0;
@@ -243,19 +264,26 @@ impl Chunk {
                 dirty += usize::from(has(maps.dirty, number));
                 number += 1;
             }
+            let [from, upto] = [first, number].map(|at| shape.first + at * shape.piece);
+            let begin = from.next_multiple_of(RELEASE_BYTES);
+            let pages = (upto - upto % RELEASE_BYTES).saturating_sub(begin);
+            number += 1;
             if dirty > 0 {
-                let [from, upto] = [first, number].map(|at| shape.first + at * shape.piece);
-                let from = from.next_multiple_of(RELEASE_BYTES);
-                let pages = (upto - upto % RELEASE_BYTES).saturating_sub(from);
+                if pages > 0 && !head.parted.replace(true) {
+                    allow_huge(self.start, shape.chunk, false);
+                }
                 // SAFETY: nobody uses these pages: all pieces in them are free, and the head is before them. They are
                 // part of a chunk, whose memory is a mapping where `release` does anything.
-                if pages == 0 || unsafe { release(self.start.add(from), pages) } {
-                    cleaned += dirty;
-                    (first..number).for_each(|at| set(maps.dirty, at, false));
+                if pages > 0 && !unsafe { release(self.start.add(begin), pages) } {
+                    continue;
                 }
+                cleaned += dirty;
+                (first..number - 1).for_each(|at| set(maps.dirty, at, false));
             }
-            number += 1;
+            left += upto - from - pages;
         }
+        // Clean pieces that were never used are among them, so this is at least what is resident of the clean ones.
+        head.left.set(left);
         cleaned
     }
 }

@@ -26,13 +26,14 @@ pub(super) struct Habits {
     spare: usize,
     /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
     smaller: usize,
-    /// Free pieces that were used may take this part of the capacity, but at least [`UNUSED_BYTES_MIN`]; then the system
-    /// gets their pages. A huge page of which it gets a part is none any more.
+    /// Free pieces that were used may take the capacity divided by this, within [`UNUSED_BYTES_MIN`] and
+    /// [`UNUSED_BYTES_MAX`]; then the system gets their pages. A huge page of which it gets a part is none any more.
     unused: u64,
 }
 
-/// See [`Habits::unused`].
+/// See [`Habits::unused`]. The thread that frees a piece too many has all pages released.
 const UNUSED_BYTES_MIN: u64 = 256 << 10;
+const UNUSED_BYTES_MAX: u64 = 64 << 20;
 /// See [`Habits::smaller`].
 const PIECES: usize = 8;
 
@@ -62,6 +63,8 @@ pub(super) struct Chunks {
     /// Bytes of free pieces that are not clean, and from how many on the system gets their pages.
     unused: AtomicU64,
     release_at: AtomicU64,
+    /// Bytes of clean pieces that stayed resident with the pages that they share with others.
+    left: AtomicU64,
     classes: [Mutex<Class>; CLASSES],
 }
 
@@ -98,6 +101,7 @@ impl Chunks {
             others: AtomicU64::new(0),
             unused: AtomicU64::new(0),
             release_at: AtomicU64::new(UNUSED_BYTES_MIN),
+            left: AtomicU64::new(0),
             classes: std::array::from_fn(class),
         }
     }
@@ -144,8 +148,9 @@ impl Chunks {
         let unused = self.unused.fetch_add(shape.piece as u64, Ordering::Relaxed);
         if let Some(chunk) = empty {
             // SAFETY: the lock of the class is held, and the chunk has its shape.
-            let dirty = unsafe { chunk.dirty(shape) } * shape.piece;
+            let (dirty, left) = unsafe { (chunk.dirty(shape) * shape.piece, chunk.left()) };
             self.unused.fetch_sub(dirty as u64, Ordering::Relaxed);
+            self.left.fetch_sub(left as u64, Ordering::Relaxed);
             drop(class);
             // SAFETY: no piece of it is in use, and its class does not have it any more.
             unsafe { self.give(chunk, shape) };
@@ -158,37 +163,60 @@ impl Chunks {
     /// Lets the system have the pages of free pieces.
     #[cold]
     fn release(&self) {
-        // Nobody comes here again while this thread is at it.
-        self.release_at.store(u64::MAX, Ordering::Relaxed);
+        if self.release_at.swap(u64::MAX, Ordering::Relaxed) == u64::MAX {
+            // Another thread is at it.
+            return;
+        }
         // Seeded: what is free in chunks that stay is resident for ever.
         if !bug!("cache_free_pieces_stay_resident") {
             for class in &self.classes {
                 let class = class.lock();
                 for chunk in &class.open {
-                    // SAFETY: the lock of the class is held, and the chunk has its shape.
-                    let cleaned = unsafe { chunk.release(class.shape) } * class.shape.piece;
-                    self.unused.fetch_sub(cleaned as u64, Ordering::Relaxed);
+                    self.release_from(chunk, class.shape);
                 }
             }
         }
-        // Where the system does not take them, this is not tried each time.
-        self.release_at.store(self.unused_max().max(2 * self.unused()), Ordering::Relaxed);
+        // Where the system does not take them, this is not tried each time. The capacity may change meanwhile.
+        let unused = self.unused.load(Ordering::Relaxed);
+        loop {
+            let most = self.unused_max();
+            self.release_at.store(most.max(2 * unused), Ordering::Relaxed);
+            if self.unused_max() == most {
+                return;
+            }
+        }
+    }
+
+    /// The same of one chunk, the lock of whose class is held.
+    fn release_from(&self, chunk: &Chunk, shape: Shape) {
+        // SAFETY: the lock of the class is held, and the chunk has its shape.
+        let (before, cleaned, left) =
+            unsafe { (chunk.left(), chunk.release(shape) * shape.piece, chunk.left()) };
+        self.unused.fetch_sub(cleaned as u64, Ordering::Relaxed);
+        self.left.fetch_add((left as u64).wrapping_sub(before as u64), Ordering::Relaxed);
+    }
+
+    /// Bytes that wait and are resident: free pieces, and chunks that nobody has.
+    pub(super) fn unused(&self) -> u64 {
+        let spare: usize = self.spare.lock().iter().map(budget::Chunk::bytes).sum();
+        let free = self.unused.load(Ordering::Relaxed) + self.left.load(Ordering::Relaxed);
+        free + spare as u64
     }
 
     /// Bytes of free pieces that may be resident.
     fn unused_max(&self) -> u64 {
-        (self.capacity.load(Ordering::Relaxed) / self.habits.unused).max(UNUSED_BYTES_MIN)
-    }
-
-    /// Bytes of free pieces that are resident.
-    pub(super) fn unused(&self) -> u64 {
-        self.unused.load(Ordering::Relaxed)
+        let most = self.capacity.load(Ordering::Relaxed) / self.habits.unused;
+        most.clamp(UNUSED_BYTES_MIN, UNUSED_BYTES_MAX)
     }
 
     /// The cache keeps about so many bytes.
     pub(super) fn set_capacity(&self, bytes: u64) {
         self.capacity.store(bytes, Ordering::Relaxed);
-        self.release_at.store(self.unused_max(), Ordering::Relaxed);
+        let most = self.unused_max();
+        self.release_at.store(most, Ordering::Relaxed);
+        if self.unused.load(Ordering::Relaxed) > most {
+            self.release();
+        }
         self.tell();
     }
 

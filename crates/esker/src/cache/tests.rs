@@ -415,6 +415,35 @@ fn free_pieces_in_chunks_that_stay_are_given_back() {
     }
 }
 
+/// Pieces that hold no whole page stay resident when they are free, and are counted.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn free_pieces_that_cannot_be_given_back_are_counted() {
+    let cache = BlockCache::new(64 << 20);
+    let count = 4_000;
+    let filled =
+        |number| Slice::collect(Some(cache.memory()), 4_300 / 8, std::iter::repeat(number));
+    let slices: Vec<Slice<u64>> = (0..count).map(filled).collect();
+    let before = cache.unused();
+    let mut number = 0;
+    let kept: Vec<_> = slices
+        .into_iter()
+        .filter(|_| {
+            number += 1;
+            number % 2 == 0
+        })
+        .collect();
+    let free = kept.iter().map(|slice| slice.memory() as u64).sum::<u64>();
+    let counted = cache.unused() - before;
+    assert!(
+        counted >= free / 10 * 9 && counted <= free / 10 * 11,
+        "{counted} of {free} are counted"
+    );
+    drop(kept);
+    let waits = (64 << 20) / 160 * 4;
+    assert!(cache.unused() <= waits, "{} bytes are left", cache.unused());
+}
+
 #[test]
 fn a_slice_owns_its_elements() {
     let counted = Arc::new(());

@@ -50,7 +50,7 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     steps: u64,
     /// When it looks whether iterators hold too much.
     looks: Looks,
-    /// Dropped last: its drop tells the workers that the state is free.
+    /// Dropped last: its drop tells the workers that the state is free of it.
     scope: Arc<Scope>,
 }
 
@@ -392,8 +392,9 @@ impl Drop for Scope {
             return;
         }
         self.state.count_iterator(false);
-        // The last iterator over an old state wakes the workers.
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
+            // The last iterator over an old state wakes the workers, who look whether anybody refers to it.
+            (self.state, self.tree) = (self.core.state.load_arc(), Arc::default());
             self.core.work.notify();
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An iterator has one cursor for each memtable and run, some hundred bytes each, and a buffer for the key of each. Many
 //! programs make an iterator, read a few entries and drop it. So what one leaves behind serves the next one of the same
-//! thread: empty lists and buffers, which refer to no version and hold no block. It is in no account: at most about 30 KiB
+//! thread: empty lists and buffers, which refer to no version and hold no block. It is in no account: at most about 45 KiB
 //! for each thread.
 
 use super::loser_tree::{Contender, LoserTree};
@@ -37,8 +37,8 @@ impl<C: Cursor + 'static> Sources<C> {
     pub fn with_room(count: usize) -> Box<Self> {
         let left = LEFT.try_with(Cell::take).ok().flatten();
         let mut sources: Box<Self> = left.and_then(|left| left.downcast().ok()).unwrap_or_default();
-        sources.cursors.reserve(count);
-        sources.seq_bounds.reserve(count);
+        sources.cursors.reserve_exact(count);
+        sources.seq_bounds.reserve_exact(count);
         sources
     }
 

@@ -5,7 +5,7 @@
 //! with three entries costs three pages. The largest come from a pool ([`ChunkPool`]) and are huge pages,
 //! or less where a set of memtables is small, so that little of a set's memory is never used: a search in a
 //! large memtable touches a different page with nearly every node, and small pages would add a TLB miss to
-//! each cache miss. Between them a chunk has a mapping of its own: what an allocator is given back in large
+//! each cache miss. From 128 KiB on, smaller ones have mappings of their own: what an allocator is given back in large
 //! pieces makes it keep more of what it has free (docs/decisions/0023).
 //!
 //! Invariants:

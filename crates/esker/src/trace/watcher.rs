@@ -138,6 +138,9 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn held(&self) -> u64 {
         self.cursor.held()
     }
+    fn take_buffer(&mut self) -> Vec<u8> {
+        self.cursor.take_buffer()
+    }
     fn let_go(&mut self) {
         self.cursor.let_go();
     }

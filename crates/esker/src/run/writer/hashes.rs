@@ -6,8 +6,8 @@
 use crate::budget::Pages;
 
 const HASH_BYTES: usize = size_of::<u64>();
-/// Room at first: that of the keys of an ordinary segment.
-const FIRST_BYTES: usize = 64 << 10;
+/// Room at first: that of the keys of a small flush.
+const FIRST_BYTES: usize = 16 << 10;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
