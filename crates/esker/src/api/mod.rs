@@ -17,6 +17,7 @@ mod keyspace;
 mod maintenance;
 mod offline;
 mod options;
+mod order_statistics;
 mod range;
 mod reads;
 mod shorthands;

@@ -9,6 +9,15 @@ use crate::stats::shapes::segments_of_tree;
 use std::sync::Arc;
 
 impl Core {
+    /// Fails if the database is closed or the keyspace dropped.
+    pub(super) fn check_there(&self, keyspace: &KeyspaceState) -> Result<()> {
+        self.check_open()?;
+        match keyspace.dropped_at() {
+            Some(_) => Err(keyspace.dropped_error()),
+            None => Ok(()),
+        }
+    }
+
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
     pub(super) fn approximate_size(
         &self,
@@ -16,10 +25,7 @@ impl Core {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<u64> {
-        self.check_open()?;
-        if keyspace.dropped_at().is_some() {
-            return Err(keyspace.dropped_error());
-        }
+        self.check_there(keyspace)?;
         let (state, id) = (self.state_now(), keyspace.id);
         let sum = match &keyspace.order {
             Order::Bytewise => state.size_of(&Bytewise, id, &self.cache, (low, high)),

@@ -6,13 +6,11 @@
 
 use super::State;
 use super::memtables::DbOrder;
-use crate::base::{Cursor, KeyOrder, KeyspaceId};
+use crate::base::{Cursor, KeyspaceId};
 use crate::cache::BlockCache;
 use crate::error::Result;
+use crate::manifest::{KeyRange, in_both};
 use std::sync::Arc;
-
-/// Keys from the first (inclusive) to the second (exclusive); `None`: no bound.
-type Range<'k> = (Option<&'k [u8]>, Option<&'k [u8]>);
 
 impl State {
     /// About how many bytes of files and of memtables hold the keys of a range.
@@ -21,24 +19,15 @@ impl State {
         order: &O,
         keyspace: KeyspaceId,
         cache: &Arc<BlockCache>,
-        (low, high): Range<'_>,
+        range: KeyRange<'_>,
     ) -> Result<u64> {
-        if let (Some(low), Some(high)) = (low, high)
-            && order.compare(low, high).is_ge()
-        {
-            return Ok(0);
-        }
+        let Some((low, high)) = in_both(order, range, (None, None)) else { return Ok(0) };
         let mut sum = size_in_memory(order, self, keyspace, low, high)?;
         let Some(tree) = self.version.tree(keyspace) else { return Ok(sum) };
         for partition in tree.all() {
             // A segment may extend beyond its partition; the neighbours count the other parts.
-            let low = later(order, low, partition.lower.as_deref());
-            let high = earlier(order, high, partition.upper.as_deref());
-            if let (Some(low), Some(high)) = (low, high)
-                && order.compare(low, high).is_ge()
-            {
-                continue;
-            }
+            let own = (partition.lower.as_deref(), partition.upper.as_deref());
+            let Some((low, high)) = in_both(order, own, range) else { continue };
             for segment in partition.runs().flat_map(|run| run.segments()) {
                 let before = match low {
                     Some(low) => segment.bytes_before(order, low, cache)?,
@@ -78,24 +67,4 @@ fn size_in_memory<O: DbOrder>(
         }
     }
     Ok(sum)
-}
-
-/// The greater of two lower bounds.
-fn later<'a, O: KeyOrder>(order: &O, a: Option<&'a [u8]>, b: Option<&'a [u8]>) -> Option<&'a [u8]> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if order.compare(a, b).is_ge() { a } else { b }),
-        (a, b) => a.or(b),
-    }
-}
-
-/// The lesser of two upper bounds.
-fn earlier<'a, O: KeyOrder>(
-    order: &O,
-    a: Option<&'a [u8]>,
-    b: Option<&'a [u8]>,
-) -> Option<&'a [u8]> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if order.compare(a, b).is_le() { a } else { b }),
-        (a, b) => a.or(b),
-    }
 }

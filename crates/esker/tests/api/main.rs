@@ -41,6 +41,7 @@ mod shared_work;
 mod snapshots;
 mod space;
 mod statistics;
+mod statistics_of_order;
 mod streamed;
 mod temperature;
 mod tier_bounds;
