@@ -133,9 +133,9 @@ pub mod guide {}
 #[cfg(not(loom))]
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
-    CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
-    Durability, Event, EventKind, EventListener, Explanation, HeldUse, Ingestion, Iter, Keyspace,
-    KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
+    CompactionFilter, Comparator, Compression, CountEstimate, CounterI64, CounterU64, Cursor, Db,
+    Decision, Durability, Event, EventKind, EventListener, Explanation, HeldUse, Ingestion, Iter,
+    Keyspace, KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
     MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
     Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,
     SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,

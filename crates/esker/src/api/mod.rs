@@ -48,6 +48,7 @@ pub use ingestion::Ingestion;
 pub use iterator::Iter;
 pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};
+pub use order_statistics::CountEstimate;
 pub use snapshot::Snapshot;
 pub use stats::{
     BranchUse, BytesWritten, HeldUse, Latency, LevelShape, LogHolder, LogUse, MemoryUse, Metric,

@@ -1,42 +1,40 @@
-//! What the entries of a range are like without reading them: where to cut it into parts.
+//! Order statistics: where to cut a range into parts, and how many entries it has.
 
+use super::handle::Registration;
 use super::range::half_open;
-use crate::base::Bytewise;
+use crate::base::{Bytewise, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::Core;
-use crate::manifest::{KeyRange, cuts, extents};
+use crate::iter::Bounds;
+use crate::manifest::{CountBounds, KeyRange, cuts, extents};
 use crate::state::State;
+use crate::state::counts::{Known, Within};
 use crate::state::memtables::DbOrder;
 use crate::{Keyspace, Result};
 use std::ops::RangeBounds;
 
 /// A question about a range of keys that needs their order.
-trait Question {
+pub(super) trait Question {
     type Answer;
 
     /// The answer in a state.
-    fn ask<O: DbOrder>(
-        self,
-        order: &O,
-        state: &State,
-        keyspace: &KeyspaceState,
-        range: KeyRange<'_>,
-    ) -> Result<Self::Answer>;
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<Self::Answer>;
 }
 
 impl Core {
     /// Asks about a range of a keyspace in the order of its keys.
-    fn ask<Q: Question>(
+    pub(super) fn ask<Q: Question>(
         &self,
         state: &State,
         keyspace: &KeyspaceState,
         range: KeyRange<'_>,
         question: Q,
     ) -> Result<Q::Answer> {
+        let within = Within { keyspace: keyspace.id, home: &keyspace.home, range };
         let answer = match &keyspace.order {
-            Order::Bytewise => question.ask(&Bytewise, state, keyspace, range),
+            Order::Bytewise => question.ask(&Bytewise, state, within),
             Order::Custom(order) => {
-                let answer = question.ask(order, state, keyspace, range);
+                let answer = question.ask(order, state, within);
                 self.trust(order).and(answer)
             }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
@@ -51,15 +49,57 @@ struct Cuts(usize);
 impl Question for Cuts {
     type Answer = Vec<Vec<u8>>;
 
-    fn ask<O: DbOrder>(
-        self,
-        order: &O,
-        state: &State,
-        keyspace: &KeyspaceState,
-        range: KeyRange<'_>,
-    ) -> Result<Self::Answer> {
-        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
-        Ok(cuts(order, &extents(order, tree, range), self.0))
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<Self::Answer> {
+        let Some(tree) = state.version.tree(within.keyspace) else { return Ok(Vec::new()) };
+        Ok(cuts(order, &extents(order, tree, within.range), self.0))
+    }
+}
+
+/// How many entries a reader at this position sees, and where that is not known.
+struct CountAt(Seq);
+
+impl Question for CountAt {
+    type Answer = Known;
+
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<Known> {
+        state.known_count(order, within, self.0)
+    }
+}
+
+/// Between which numbers the number of entries lies that a reader at this position sees.
+struct BoundsAt(Seq);
+
+impl Question for BoundsAt {
+    type Answer = CountBounds;
+
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<CountBounds> {
+        state.count_bounds(order, within, self.0)
+    }
+}
+
+/// About how many entries a range has: [`Keyspace::approximate_count`].
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("apple", "red")?;
+/// let estimate = db.default_keyspace().approximate_count::<&str>(..)?;
+/// assert!((estimate.entries - estimate.error..=estimate.entries + estimate.error).contains(&1));
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CountEstimate {
+    /// The middle of what is possible.
+    pub entries: u64,
+    /// By how many entries it may be wrong, up or down; 0: it is exact.
+    pub error: u64,
+}
+
+impl CountEstimate {
+    fn between(bounds: CountBounds) -> Self {
+        let error = bounds.most.saturating_sub(bounds.least).div_ceil(2);
+        Self { entries: bounds.least.saturating_add(error), error }
     }
 }
 
@@ -108,5 +148,83 @@ impl Keyspace {
         core.check_there(&self.state)?;
         let range = (low.as_deref(), high.as_deref());
         core.ask(&core.state_now(), &self.state, range, Cuts(parts))
+    }
+
+    /// How many entries a range has: exactly as many as [`Keyspace::range`] shows.
+    ///
+    /// It counts run segments by their descriptions, without reading them, where these tell the number:
+    /// nothing else has keys among theirs, and they have neither deletes, operands, entries that expire nor
+    /// several versions of a key. So in data that were compacted, and where nothing was written since, it
+    /// reads the segments at the ends of the range only. All else it reads, as a scan would.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`], and what moving the iterator fails with, also for a single entry.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # for name in ["apple", "banana", "cherry"] { fruit.insert(name, "")?; }
+    /// fruit.remove("banana")?;
+    /// assert_eq!(fruit.count::<&str>(..)?, 2);
+    /// assert_eq!(fruit.count("b"..)?, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        let (low, high) = half_open(&self.state.order, &range)?;
+        let core = &self.handle.core;
+        core.check_there(&self.state)?;
+        // What is read later must be of the same moment.
+        let now = Registration::new(&self.handle, None)?;
+        let (state, at) = core.view(self.state.moment(Some(now.moment)));
+        let range = (low.as_deref(), high.as_deref());
+        let known = core.ask(&state, &self.state, range, CountAt(at.seq))?;
+        let mut count = known.entries;
+        for (low, high) in known.unread {
+            let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
+            let mut iter = iter.leaving_pieces();
+            while iter.next_entry()?.is_some() {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// About how many entries a range has, without reading a file: [`Keyspace::count`] at that moment differs
+    /// from the estimate by at most its `error`.
+    ///
+    /// It counts entries in memory one by one, and takes time for each run segment of the range. Segments add to
+    /// the error that hang over an end of the range, have keys among those of others, or lie below a range
+    /// delete. So do deletes, operands, entries that expire, and what is in memory. After a compaction, without
+    /// anything of that, the error is at most the entries of the two segments that hang over the ends.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "")?;
+    /// }
+    /// db.flush()?;
+    /// let estimate = fruit.approximate_count::<&str>(..)?;
+    /// assert_eq!((estimate.entries, estimate.error), (3, 0));
+    /// fruit.remove("apple")?;
+    /// let estimate = fruit.approximate_count::<&str>(..)?;
+    /// assert!(estimate.entries.abs_diff(fruit.count::<&str>(..)?) <= estimate.error);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn approximate_count<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<CountEstimate> {
+        let (low, high) = half_open(&self.state.order, &range)?;
+        let core = &self.handle.core;
+        core.check_there(&self.state)?;
+        let (state, at) = core.view(self.state.moment(None));
+        let range = (low.as_deref(), high.as_deref());
+        core.ask(&state, &self.state, range, BoundsAt(at.seq)).map(CountEstimate::between)
     }
 }

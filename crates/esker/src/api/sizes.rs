@@ -1,12 +1,27 @@
 //! How many bytes of files a range of keys takes, and which segments there are.
 
-use crate::base::Bytewise;
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use super::order_statistics::Question;
+use crate::cache::BlockCache;
+use crate::catalog::KeyspaceState;
 use crate::db::Core;
 use crate::error::Result;
+use crate::state::State;
+use crate::state::counts::Within;
+use crate::state::memtables::DbOrder;
 use crate::stats::report::SegmentShape;
 use crate::stats::shapes::segments_of_tree;
 use std::sync::Arc;
+
+/// About how many bytes a range takes.
+struct Size<'c>(&'c Arc<BlockCache>);
+
+impl Question for Size<'_> {
+    type Answer = u64;
+
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<u64> {
+        state.size_of(order, within, self.0)
+    }
+}
 
 impl Core {
     /// Fails if the database is closed or the keyspace dropped.
@@ -26,16 +41,7 @@ impl Core {
         high: Option<&[u8]>,
     ) -> Result<u64> {
         self.check_there(keyspace)?;
-        let (state, id) = (self.state_now(), keyspace.id);
-        let sum = match &keyspace.order {
-            Order::Bytewise => state.size_of(&Bytewise, id, &self.cache, (low, high)),
-            Order::Custom(order) => {
-                let sum = state.size_of(order, id, &self.cache, (low, high));
-                self.trust(order).and(sum)
-            }
-            Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
-        };
-        sum.map_err(|error| error.in_keyspace(&keyspace.name, None))
+        self.ask(&self.state_now(), keyspace, (low, high), Size(&self.cache))
     }
 
     /// The segments of a keyspace: those of the tiers from the top one down, then those of the

@@ -6,11 +6,13 @@
 //!    sorted: what a program gives as a comparator may be no order, under which a sort may panic.
 //! 3. Nothing is read from a file.
 
-use crate::base::KeyOrder;
-use crate::manifest::Tree;
+use crate::base::rangedel::RangeTombstone;
+use crate::base::{FileId, KeyOrder};
+use crate::manifest::{Partition, Tree};
 use crate::run::{Run, SegmentMeta};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Keys from the first (inclusive) to the second (exclusive); `None`: no bound.
 pub type KeyRange<'k> = (Option<&'k [u8]>, Option<&'k [u8]>);
@@ -65,11 +67,21 @@ pub struct Extent<'t> {
     /// Whether a bound cuts the segment at `low`.
     pub(super) cut: bool,
     pub(super) meta: &'t SegmentMeta,
+    pub(super) layer: Layer,
 }
+
+/// A row, and which run of each of its partitions, counted from the oldest: so no key is twice in a layer, but for
+/// older versions in the same segment. A segment that is in different ones of neighbours is a layer by itself.
+pub(super) type Layer = (usize, usize, Option<(FileId, u64)>);
 
 impl<'t> Extent<'t> {
     /// The extent of a segment; `None`: it does not reach into the range.
-    fn of<O: KeyOrder>(order: &O, meta: &'t SegmentMeta, range: KeyRange<'t>) -> Option<Self> {
+    fn of<O: KeyOrder>(
+        order: &O,
+        meta: &'t SegmentMeta,
+        range: KeyRange<'t>,
+        layer: Layer,
+    ) -> Option<Self> {
         let (min, max) = (meta.min_key.as_slice(), meta.max_key.as_slice());
         if range.0.is_some_and(|low| order.compare(max, low).is_lt())
             || range.1.is_some_and(|high| order.compare(min, high).is_ge())
@@ -79,12 +91,13 @@ impl<'t> Extent<'t> {
         let cut = range.0.filter(|low| order.compare(min, low).is_lt());
         let high = range.1.filter(|high| order.compare(max, high).is_ge());
         let end = End { key: high.or(Some(max)), closed: high.is_none() };
-        Some(Self { low: cut.unwrap_or(min), end, cut: cut.is_some(), meta })
+        Some(Self { low: cut.unwrap_or(min), end, cut: cut.is_some(), meta, layer })
     }
 
     /// Whether it is all of the segment.
     pub(super) fn is_whole(&self) -> bool {
-        !self.cut && self.end.closed
+        // Seeded: a count has the entries that a segment holds beside the range.
+        !self.cut && self.end.closed || bug!("manifest_cut_segments_are_whole")
     }
 
     /// Whether it goes on with the segment of `before` where the bound between two partitions cuts that.
@@ -96,42 +109,95 @@ impl<'t> Extent<'t> {
     }
 }
 
-/// The extents within a range of all segments of entries, in the order of their first keys.
-pub fn extents<'t, O: KeyOrder>(order: &O, tree: &'t Tree, range: KeyRange<'t>) -> Vec<Extent<'t>> {
-    let mut layers = BTreeMap::<(usize, usize), Vec<Extent<'t>>>::new();
-    for (tier, row) in tree.rows().iter().enumerate() {
+/// The partitions and spans that reach into a range: the row of each, and what it has of the range.
+fn parts<'t, O: KeyOrder>(
+    order: &'t O,
+    tree: &'t Tree,
+    range: KeyRange<'t>,
+) -> impl Iterator<Item = (usize, &'t Partition, KeyRange<'t>)> {
+    tree.rows().iter().enumerate().flat_map(move |(tier, row)| {
         let first = range.0.map_or(0, |low| row.find(order, low));
-        for partition in &row.partitions()[first..] {
+        row.partitions()[first..].iter().map_while(move |partition: &'t Arc<Partition>| {
             let own = (partition.lower.as_deref(), partition.upper.as_deref());
-            let Some(part) = in_both(order, own, range) else { break };
-            for (n, run) in partition.runs_in(tier).enumerate() {
-                // Counted from the oldest, so that neighbours that share a run agree, whatever came later.
-                let layer = (tier, partition.deltas.len().saturating_sub(n));
-                add_run(order, run, part, layers.entry(layer).or_default());
-            }
-        }
-    }
-    merged(order, layers.into_values().collect())
+            in_both(order, own, range).map(|part| (tier, partition.as_ref(), part))
+        })
+    })
 }
 
-/// Adds the extents of the segments of a run to those of the partitions before it.
-fn add_run<'t, O: KeyOrder>(
-    order: &O,
-    run: &'t Run,
-    part: KeyRange<'t>,
-    extents: &mut Vec<Extent<'t>>,
-) {
-    let ends_before = |low, meta: &SegmentMeta| order.compare(&meta.max_key, low).is_lt();
-    let first = part.0.map_or(0, |low| {
-        run.segments().partition_point(|segment| ends_before(low, segment.meta()))
-    });
-    for segment in &run.segments()[first..] {
-        let Some(extent) = Extent::of(order, segment.meta(), part) else { break };
-        match extents.last_mut() {
-            Some(last) if extent.goes_on(last) => last.end = extent.end,
-            _ => extents.push(extent),
+/// The extents within a range of all segments of entries, in the order of their first keys.
+pub fn extents<'t, O: KeyOrder>(
+    order: &'t O,
+    tree: &'t Tree,
+    range: KeyRange<'t>,
+) -> Vec<Extent<'t>> {
+    let mut gathered = Gathered::default();
+    for (tier, partition, part) in parts(order, tree, range) {
+        for (n, run) in partition.runs_in(tier).enumerate() {
+            let layer = (tier, partition.deltas.len().saturating_sub(n), None);
+            gathered.add_run(order, run, (part, layer));
         }
     }
+    merged(order, gathered.layers.into_values().collect())
+}
+
+/// The extents of some partitions, from left to right.
+#[derive(Default)]
+struct Gathered<'t> {
+    /// Those of each layer, in key order.
+    layers: BTreeMap<Layer, Vec<Extent<'t>>>,
+    /// Where those are which a bound cuts at their ends, by row and segment.
+    open: HashMap<(usize, FileId, u64), (Layer, usize)>,
+}
+
+impl<'t> Gathered<'t> {
+    fn add_run<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        run: &'t Run,
+        (part, layer): (KeyRange<'t>, Layer),
+    ) {
+        let segments = run.segments();
+        let first = part.0.map_or(0, |low| {
+            let before = |max: &[u8]| order.compare(max, low).is_lt();
+            segments.partition_point(|segment| before(&segment.meta().max_key))
+        });
+        for segment in &segments[first..] {
+            let Some(extent) = Extent::of(order, segment.meta(), part, layer) else { break };
+            self.add(extent);
+        }
+    }
+
+    fn add(&mut self, extent: Extent<'t>) {
+        let (file, offset) = extent.meta.place();
+        let place = (extent.layer.0, file, offset);
+        let mut at = self.open.remove(&place);
+        let before = match at {
+            Some((layer, n)) => self.layers.get_mut(&layer).and_then(|all| all.get_mut(n)),
+            None => None,
+        };
+        if let Some(before) = before.filter(|before| extent.goes_on(before)) {
+            before.end = extent.end;
+            if before.layer != extent.layer {
+                before.layer.2 = Some((file, offset));
+            }
+        } else {
+            let layer = self.layers.entry(extent.layer).or_default();
+            at = Some((extent.layer, layer.len()));
+            layer.push(extent);
+        }
+        if let Some(at) = at.filter(|_| !extent.end.closed) {
+            self.open.insert(place, at);
+        }
+    }
+}
+
+/// A range for each segment of range tombstones that may cover keys of a range: all that its tombstones may cover.
+pub fn hulls<O: KeyOrder>(order: &O, tree: &Tree, range: KeyRange<'_>) -> Vec<RangeTombstone> {
+    let all = parts(order, tree, range).flat_map(|(tier, partition, _)| partition.runs_in(tier));
+    let metas = all.flat_map(|run| run.tombstones()).map(|segment| segment.meta());
+    let bound = |key: &Vec<u8>| (!key.is_empty()).then(|| key.clone());
+    let hull = |meta: &SegmentMeta| (bound(&meta.min_key), bound(&meta.max_key));
+    metas.map(hull).map(|(start, end)| RangeTombstone { start, end, seq: 1 }).collect()
 }
 
 /// One list of these, which are in order.

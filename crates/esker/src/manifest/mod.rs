@@ -15,6 +15,7 @@
 //!    further writes until the database is reopened (C2).
 
 mod branch;
+mod counts;
 mod cuts;
 mod draft;
 mod edit;
@@ -39,12 +40,13 @@ mod tree;
 mod version;
 
 pub use branch::{BranchKind, BranchRecord, Home};
+pub use counts::{CountBounds, groups};
 pub use cuts::cuts;
 pub use draft::Draft;
 pub use edit::{
     Edit, KeyspaceRecord, PartitionRecord, RunRecord, TIERS_MAX, Traits, TreeEdit, TreePiece,
 };
-pub use extents::{Extent, KeyRange, extents, in_both};
+pub use extents::{KeyRange, extents, hulls, in_both};
 pub use known::{EndMark, Known, Reach};
 pub use log::{Manifest, begins_like_one, read, read_records};
 pub use name::{manifest_name, parse_manifest_name};

@@ -6,6 +6,7 @@ use crate::run::{RunFile, Segment, SegmentKind, SegmentMeta};
 use std::path::Path;
 use std::sync::Arc;
 
+mod ranges;
 mod tiers;
 
 fn meta(file: u64, min: &str, max: &str) -> SegmentMeta {

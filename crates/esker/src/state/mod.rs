@@ -8,6 +8,7 @@
 //! keyspaces in it; [`current`] holds the present state and replaces it; [`retired`] keeps old states until their readers are done; [`snapshots`]
 //! lists the positions that compactions must preserve.
 
+pub mod counts;
 pub mod current;
 pub mod group;
 pub mod memtables;

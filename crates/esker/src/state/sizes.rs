@@ -5,11 +5,12 @@
 //! it touches.
 
 use super::State;
+use super::counts::{Within, tables};
 use super::memtables::DbOrder;
-use crate::base::{Cursor, KeyspaceId};
+use crate::base::Cursor;
 use crate::cache::BlockCache;
 use crate::error::Result;
-use crate::manifest::{KeyRange, in_both};
+use crate::manifest::in_both;
 use std::sync::Arc;
 
 impl State {
@@ -17,13 +18,15 @@ impl State {
     pub fn size_of<O: DbOrder>(
         &self,
         order: &O,
-        keyspace: KeyspaceId,
+        within: Within<'_>,
         cache: &Arc<BlockCache>,
-        range: KeyRange<'_>,
     ) -> Result<u64> {
-        let Some((low, high)) = in_both(order, range, (None, None)) else { return Ok(0) };
-        let mut sum = size_in_memory(order, self, keyspace, low, high)?;
-        let Some(tree) = self.version.tree(keyspace) else { return Ok(sum) };
+        let range = within.range;
+        if in_both(order, range, (None, None)).is_none() {
+            return Ok(0);
+        }
+        let mut sum = size_in_memory(order, self, within)?;
+        let Some(tree) = self.version.tree(within.keyspace) else { return Ok(sum) };
         for partition in tree.all() {
             // A segment may extend beyond its partition; the neighbours count the other parts.
             let own = (partition.lower.as_deref(), partition.upper.as_deref());
@@ -49,16 +52,11 @@ impl State {
 
 /// Bytes of keys and values in memtables. There are only a few memtables, of at most 256 MiB, so
 /// their entries are simply counted.
-fn size_in_memory<O: DbOrder>(
-    order: &O,
-    state: &State,
-    keyspace: KeyspaceId,
-    low: Option<&[u8]>,
-    high: Option<&[u8]>,
-) -> Result<u64> {
+fn size_in_memory<O: DbOrder>(order: &O, state: &State, within: Within<'_>) -> Result<u64> {
+    let (low, high) = within.range;
     let mut sum = 0;
-    for table in state.memtable_sets.iter().flat_map(|set| O::tables(set, keyspace)) {
-        let mut cursor = table.cursor(keyspace);
+    for (id, table) in tables::<O>(state, within) {
+        let mut cursor = table.cursor(id);
         cursor.seek_start(low)?;
         let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
         while cursor.valid() && inside(cursor.key()) {
