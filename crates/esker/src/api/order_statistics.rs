@@ -1,14 +1,14 @@
-//! Order statistics: where to cut a range into parts, and how many entries it has.
+//! Order statistics: where to cut a range into parts, how many entries it has, and which is at which place.
 
 use super::handle::Registration;
-use super::range::half_open;
+use super::range::{Pair, half_open};
 use crate::base::{Bytewise, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::Core;
 use crate::iter::Bounds;
 use crate::manifest::{CountBounds, KeyRange, cuts, extents};
 use crate::state::State;
-use crate::state::counts::{Known, Within};
+use crate::state::counts::{Piece, Within};
 use crate::state::memtables::DbOrder;
 use crate::{Keyspace, Result};
 use std::ops::RangeBounds;
@@ -55,14 +55,14 @@ impl Question for Cuts {
     }
 }
 
-/// How many entries a reader at this position sees, and where that is not known.
-struct CountAt(Seq);
+/// Where a reader at this position sees entries, and how many, as far as it is known.
+struct PiecesAt(Seq);
 
-impl Question for CountAt {
-    type Answer = Known;
+impl Question for PiecesAt {
+    type Answer = Vec<Piece>;
 
-    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<Known> {
-        state.known_count(order, within, self.0)
+    fn ask<O: DbOrder>(self, order: &O, state: &State, within: Within<'_>) -> Result<Vec<Piece>> {
+        state.count_pieces(order, within, self.0)
     }
 }
 
@@ -171,16 +171,13 @@ impl Keyspace {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        let (low, high) = half_open(&self.state.order, &range)?;
-        let core = &self.handle.core;
-        core.check_there(&self.state)?;
-        // What is read later must be of the same moment.
-        let now = Registration::new(&self.handle, None)?;
-        let (state, at) = core.view(self.state.moment(Some(now.moment)));
-        let range = (low.as_deref(), high.as_deref());
-        let known = core.ask(&state, &self.state, range, CountAt(at.seq))?;
-        let mut count = known.entries;
-        for (low, high) in known.unread {
+        let (now, pieces) = self.pieces(range)?;
+        let mut count = 0_u64;
+        for Piece { bounds: (low, high), entries } in pieces {
+            if let Some(entries) = entries {
+                count = count.saturating_add(entries);
+                continue;
+            }
             let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
             let mut iter = iter.leaving_pieces();
             while iter.next_entry()?.is_some() {
@@ -188,6 +185,80 @@ impl Keyspace {
             }
         }
         Ok(count)
+    }
+
+    /// The entry of a range before which there are `n` others of it, in the order of the keyspace; `None`:
+    /// there are not so many. The last entry of a range with `count` entries has the number `count - 1`.
+    ///
+    /// It passes by run segments as [`Keyspace::count`] does, reads what a count would read before the
+    /// entry, and the segment of the entry.
+    ///
+    /// # Errors
+    /// As [`Keyspace::count`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let times = db.keyspace("times")?;
+    /// for (millis, page) in [(12_u32, "a"), (3, "b"), (250, "c")] {
+    ///     times.insert(millis.to_be_bytes(), page)?;
+    /// }
+    /// let median = times.nth::<&[u8]>(.., times.count::<&[u8]>(..)? / 2)?;
+    /// assert_eq!(median, Some((12_u32.to_be_bytes().to_vec(), b"a".to_vec())));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn nth<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        n: u64,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let (now, pieces) = self.pieces(range)?;
+        // Seeded: the number of an entry counts the entry itself.
+        let mut before =
+            if bug!("api_nth_counts_the_entry_itself") { n.saturating_sub(1) } else { n };
+        for Piece { bounds: (low, high), entries } in pieces {
+            if let Some(entries) = entries.filter(|entries| *entries <= before) {
+                before -= entries;
+                continue;
+            }
+            let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
+            let mut iter = iter.leaving_pieces();
+            while let Some((key, value)) = iter.next_entry()? {
+                if before == 0 {
+                    let found = (key.to_vec(), value.to_vec());
+                    return self.whole(found, iter.is_in_pieces(), &now).map(Some);
+                }
+                before -= 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// An entry with its value, which was left in pieces or not.
+    fn whole(&self, (key, value): Pair, in_pieces: bool, now: &Registration) -> Result<Pair> {
+        if !in_pieces {
+            return Ok((key, value));
+        }
+        let core = &self.handle.core;
+        let value =
+            core.get(&self.state, &key, Some(now.moment), |value| value.bytes().to_vec())?;
+        Ok((key, value.unwrap_or_default()))
+    }
+
+    /// Where entries of a range are, as of a moment, and how many, as far as it is known.
+    fn pieces<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<(Registration, Vec<Piece>)> {
+        let (low, high) = half_open(&self.state.order, &range)?;
+        let core = &self.handle.core;
+        core.check_there(&self.state)?;
+        // What is read later must be of the same moment.
+        let now = Registration::new(&self.handle, None)?;
+        let (state, at) = core.view(self.state.moment(Some(now.moment)));
+        let range = (low.as_deref(), high.as_deref());
+        let pieces = core.ask(&state, &self.state, range, PiecesAt(at.seq))?;
+        Ok((now, pieces))
     }
 
     /// About how many entries a range has, without reading a file: [`Keyspace::count`] at that moment differs

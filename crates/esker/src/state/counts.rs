@@ -24,25 +24,28 @@ pub struct Within<'a> {
     pub range: KeyRange<'a>,
 }
 
-/// Bounds of keys that are still to be read.
-pub type Unread = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// What is known of a count.
-#[derive(Debug, Default)]
-pub struct Known {
-    /// Entries outside of what is unread.
-    pub entries: u64,
-    /// Where the others are.
-    pub unread: Vec<Unread>,
+/// A part of a range, and how many entries it has.
+#[derive(Debug)]
+pub struct Piece {
+    /// The part.
+    pub bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    /// Its entries; `None`: they have to be read.
+    pub entries: Option<u64>,
 }
 
 impl State {
-    /// How many entries a reader at `at` sees in a range, and where this follows only from the entries.
-    pub fn known_count<O: DbOrder>(&self, order: &O, within: Within<'_>, at: Seq) -> Result<Known> {
+    /// The parts of a range in which a reader at `at` sees entries, in key order, each with their number or without
+    /// it.
+    pub fn count_pieces<O: DbOrder>(
+        &self,
+        order: &O,
+        within: Within<'_>,
+        at: Seq,
+    ) -> Result<Vec<Piece>> {
         let (low, high) = within.range;
-        let mut known = Known::default();
+        let mut pieces = Vec::new();
         if in_both(order, within.range, (None, None)).is_none() {
-            return Ok(known);
+            return Ok(pieces);
         }
         let nothing = Tree::default();
         let tree = self.version.tree(within.keyspace).map_or(&nothing, |tree| tree.as_ref());
@@ -65,18 +68,20 @@ impl State {
                 continue;
             }
             if unread {
-                let first = Bound::Excluded(counted.first.to_vec());
-                known.unread.push((from.map(<[u8]>::to_vec), first));
+                let bounds = (from.map(<[u8]>::to_vec), Bound::Excluded(counted.first.to_vec()));
+                pieces.push(Piece { bounds, entries: None });
             }
-            known.entries = known.entries.saturating_add(counted.entries);
+            let [first, last] = [counted.first, counted.last].map(<[u8]>::to_vec);
+            let bounds = (Bound::Included(first), Bound::Included(last));
+            pieces.push(Piece { bounds, entries: Some(counted.entries) });
             (from, unread) = (Bound::Excluded(counted.last), false);
         }
         let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
         if unread || memory.next(from)?.is_some_and(inside) {
             let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(high.to_vec()));
-            known.unread.push((from.map(<[u8]>::to_vec), high));
+            pieces.push(Piece { bounds: (from.map(<[u8]>::to_vec), high), entries: None });
         }
-        Ok(known)
+        Ok(pieces)
     }
 
     /// Between which numbers the number of entries lies that a reader at `at` sees in a range.

@@ -6,6 +6,7 @@ use esker_testkit::Rng;
 use esker_testkit::harness::{HandClock, small_options, with_tiers};
 use esker_testkit::orders::{Caseless, Reverse};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -159,12 +160,17 @@ fn split_points_need_a_keyspace_and_files_and_read_none() {
 /// Keys, and when each expires, if ever.
 type Model = BTreeMap<Vec<u8>, Option<u64>>;
 
-/// Counts a range exactly and about, and compares both with a model.
+/// Counts a range exactly and about, compares both with a model, and entries by number with a scan.
 fn check_count(space: &Keyspace, model: &Model, now: u64, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
     let shows = |expiry: &Option<u64>| expiry.is_none_or(|expiry| expiry > now);
     let expected = model.range(range.clone()).filter(|(_, expiry)| shows(expiry)).count() as u64;
     let what = || format!("{:?}..{:?}", range.0, range.1);
     assert_eq!(space.count(range.clone()).unwrap(), expected, "in {}", what());
+    // Behind the last one there is none.
+    for n in [0, expected / 3, expected.saturating_sub(1), expected] {
+        let scanned = space.range(range.clone()).unwrap().nth(n as usize).map(Result::unwrap);
+        assert_eq!(space.nth(range.clone(), n).unwrap(), scanned, "{n} in {}", what());
+    }
     let estimate = space.approximate_count(range.clone()).unwrap();
     let off = estimate.entries.abs_diff(expected);
     assert!(off <= estimate.error, "{estimate:?} for {expected} in {}", what());
@@ -276,12 +282,18 @@ fn a_count_reads_only_the_segments_whose_descriptions_do_not_tell() {
     let part = space.approximate_count(key(3333)..key(16_000)).unwrap();
     let most = space.segments().unwrap().iter().map(|segment| segment.entries).max().unwrap();
     assert!(part.error <= 2 * most, "{part:?}, at most {most} in a segment");
+    let (_, for_entry) = misses(&|| {
+        let found = space.nth(key(1000).., 9876).unwrap().unwrap();
+        assert_eq!(found.0, key(10_876).into_bytes());
+        0
+    });
     db.remove(key(9000)).unwrap();
     let (count, below_memory) = misses(&|| space.count::<&str>(..).unwrap());
     assert_eq!(count, 19_999);
     let (count, by_scan) = misses(&|| space.iter().unwrap().count() as u64);
     assert_eq!(count, 19_999);
     assert!(8 * at_ends < by_scan, "{at_ends} blocks for the ends of a range, {by_scan} for all");
+    assert!(8 * for_entry < by_scan, "{for_entry} blocks for an entry, {by_scan} for all");
     assert!(8 * below_memory < by_scan, "{below_memory} blocks for a segment, {by_scan} for all");
 }
 
@@ -333,6 +345,17 @@ fn counts_follow_a_custom_comparator() {
     db.compact().unwrap();
     check();
     assert_eq!(reverse.approximate_count::<&str>(..).unwrap().entries, 3000);
+}
+
+#[test]
+fn an_entry_by_number_has_its_value_in_pieces_whole() {
+    let (_place, db) = fresh();
+    let space = db.default_keyspace();
+    db.insert("a", "short").unwrap();
+    space.insert_reader("film", std::io::repeat(7).take(300_000)).unwrap();
+    let found = space.nth::<&str>(.., 1).unwrap();
+    assert_eq!(found, Some((b"film".to_vec(), vec![7; 300_000])));
+    assert_eq!(space.nth::<&str>(.., 2).unwrap(), None);
 }
 
 #[test]
