@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 mod asked;
 mod branches;
+mod dropped;
 mod orders;
 
 pub use asked::{Asked, check_asked, check_key, check_name, check_order, wanted_traits};
@@ -175,11 +176,6 @@ impl KeyspaceState {
         self.merges.store(!traits.names.operator.is_empty(), Ordering::Release);
         self.ttl.store(traits.names.ttl, Ordering::Release);
         *present = traits;
-    }
-
-    /// The error for a use after the drop.
-    pub fn dropped_error(&self) -> Error {
-        Error::KeyspaceDropped { keyspace: self.name.clone() }
     }
 
     /// The name of its comparator, as it is stored.

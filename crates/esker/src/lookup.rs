@@ -57,18 +57,14 @@ impl Asked<'_> {
     /// fails, whatever it found.
     #[inline]
     pub fn present<R>(self, value: R) -> Result<Option<R>> {
-        if self.keyspace.dropped_at().is_some() {
-            return Err(self.keyspace.dropped_error());
-        }
+        self.keyspace.check_there()?;
         Ok(Some(value))
     }
 
     /// The result of a read that found nothing.
     #[inline]
     pub fn absent<R>(self) -> Result<Option<R>> {
-        if self.keyspace.dropped_at().is_some() {
-            return Err(self.keyspace.dropped_error());
-        }
+        self.keyspace.check_there()?;
         Ok(None)
     }
 

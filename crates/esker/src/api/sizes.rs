@@ -27,10 +27,7 @@ impl Core {
     /// Fails if the database is closed or the keyspace dropped.
     pub(super) fn check_there(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.check_open()?;
-        match keyspace.dropped_at() {
-            Some(_) => Err(keyspace.dropped_error()),
-            None => Ok(()),
-        }
+        keyspace.check_there()
     }
 
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.

@@ -435,9 +435,7 @@ impl Core {
         bounds: Bounds,
         at: Option<Moment>,
     ) -> Result<Arc<Scope>> {
-        if keyspace.dropped_at().is_some() {
-            return Err(keyspace.dropped_error());
-        }
+        keyspace.check_there()?;
         self.counters.add(Counter::Scans, 1);
         Ok(Scope::new(self, keyspace, (bounds, keyspace.moment(at)), true))
     }

@@ -463,9 +463,7 @@ fn check_takes(keyspace: &KeyspaceState) -> Result<()> {
     if keyspace.frozen_at.is_some() {
         return Err(Error::ReadOnly);
     }
-    if keyspace.is_dropped() {
-        return Err(keyspace.dropped_error());
-    }
+    keyspace.check_there()?;
     keyspace.missing_comparator().map_or(Ok(()), Err)
 }
 
