@@ -56,6 +56,8 @@ pub struct BlockCache {
     memory: Arc<FrameMemory>,
     index_bytes: Total,
     filter_bytes: Total,
+    /// Bytes of frames that wait for their slots.
+    waiting: Arc<Total>,
     buffers: Arc<Buffers>,
     pins: Pins,
 }
@@ -69,13 +71,16 @@ impl BlockCache {
     /// As [`Self::new`], with memory from a pool where that fits.
     pub fn with_pool(capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
         let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
+        let waiting = Arc::<Total>::default();
+        let shard = |_| Mutex::new(Shard::new(capacity_bytes / shards, &waiting, shards));
         Self {
-            shards: (0..shards).map(|_| Mutex::new(Shard::new(capacity_bytes / shards))).collect(),
+            shards: (0..shards).map(shard).collect(),
             flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
             counters: Counters::default(),
             memory: Arc::new(FrameMemory::new(capacity_bytes, pool)),
             index_bytes: Total::new(0),
             filter_bytes: Total::new(0),
+            waiting,
             buffers: Arc::default(),
             pins: Pins::new(capacity_bytes),
         }
@@ -89,6 +94,11 @@ impl BlockCache {
     /// Bytes of memory that waits for the next frames and indexes, and was used before.
     pub fn unused(&self) -> u64 {
         self.memory.unused()
+    }
+
+    /// Bytes of frames that wait for their slots.
+    pub(super) fn waiting(&self) -> &Arc<Total> {
+        &self.waiting
     }
 
     /// The account of what iterators hold.

@@ -34,6 +34,18 @@ impl Shape {
     fn words(&self) -> usize {
         self.pieces.div_ceil(WORD)
     }
+
+    /// The bytes of the whole pages in these pieces: where they begin, and how many.
+    fn pages(&self, first: usize, end: usize) -> (usize, usize) {
+        let [from, upto] = [first, end].map(|at| self.first + at * self.piece);
+        let begin = from.next_multiple_of(RELEASE_BYTES);
+        (begin, (upto - upto % RELEASE_BYTES).saturating_sub(begin))
+    }
+
+    /// The bytes of these pieces that are in no whole page of them.
+    fn beside_pages(&self, first: usize, end: usize) -> usize {
+        (end - first) * self.piece - self.pages(first, end).1
+    }
 }
 
 /// Bytes of the head and of both maps.
@@ -202,6 +214,10 @@ impl Chunk {
         let maps = unsafe { self.maps(shape) };
         let dirty = first(maps.dirty);
         let number = dirty.or_else(|| first(maps.free))?;
+        if dirty.is_none() {
+            // SAFETY: as the caller promises.
+            unsafe { self.part(shape, number) };
+        }
         set(maps.dirty, number, false);
         // Seeded: two blocks share the memory of one frame.
         if !bug!("cache_one_frame_for_two_blocks") {
@@ -212,6 +228,32 @@ impl Chunk {
             self.head().used.update(|used| used + 1);
             Some((self.piece(shape, number), dirty.is_none()))
         }
+    }
+
+    /// Clean piece `number` is taken from those around it: what is resident of them changes, and nothing of it is left
+    /// beside those in use.
+    ///
+    /// # Safety
+    /// The lock of the class is held, and the chunk has this shape.
+    unsafe fn part(&self, shape: Shape, number: usize) {
+        // SAFETY: as the caller promises.
+        let (maps, head) = unsafe { (self.maps(shape), self.head()) };
+        // Seeded: what a block takes is counted as resident beside it, too.
+        bug!("cache_clean_pieces_taken_count_twice", return);
+        if !head.parted.get() && head.left.get() == 0 {
+            // Its clean pieces were never used.
+            return;
+        }
+        // Pieces further away than a page share none with this one.
+        let near = RELEASE_BYTES.div_ceil(shape.piece);
+        let from = number.saturating_sub(near);
+        let first = (from..number).rev().take_while(|at| has(maps.free, *at)).last();
+        let upto = shape.pieces.min(number + 1 + near);
+        let last = (number + 1..upto).take_while(|at| has(maps.free, *at)).last();
+        let (first, end) = (first.unwrap_or(number), last.map_or(number + 1, |last| last + 1));
+        let now = shape.beside_pages(first, number) + shape.beside_pages(number + 1, end);
+        let left = head.left.get() + now;
+        head.left.set(left.saturating_sub(shape.beside_pages(first, end)));
     }
 
     /// Takes a piece back, and returns how many are in use.
@@ -264,9 +306,8 @@ impl Chunk {
                 dirty += usize::from(has(maps.dirty, number));
                 number += 1;
             }
-            let [from, upto] = [first, number].map(|at| shape.first + at * shape.piece);
-            let begin = from.next_multiple_of(RELEASE_BYTES);
-            let pages = (upto - upto % RELEASE_BYTES).saturating_sub(begin);
+            let end = number;
+            let (begin, pages) = shape.pages(first, end);
             number += 1;
             if dirty > 0 {
                 if pages > 0 && !head.parted.replace(true) {
@@ -278,9 +319,9 @@ impl Chunk {
                     continue;
                 }
                 cleaned += dirty;
-                (first..number - 1).for_each(|at| set(maps.dirty, at, false));
+                (first..end).for_each(|at| set(maps.dirty, at, false));
             }
-            left += upto - from - pages;
+            left += shape.beside_pages(first, end);
         }
         // Clean pieces that were never used are among them, so this is at least what is resident of the clean ones.
         head.left.set(left);

@@ -124,10 +124,12 @@ impl Chunks {
             class.count += 1;
             class.push(Chunk::begin(memory, shape));
         }
-        let (start, clean) = class.take()?;
+        let (start, clean, left) = class.take()?;
         drop(class);
         if !clean {
             self.unused.fetch_sub(shape.piece as u64, Ordering::Relaxed);
+        } else if left != 0 {
+            self.left.fetch_add(left, Ordering::Relaxed);
         }
         Some(Piece { start, asked, origin: Origin::Chunk })
     }
@@ -167,33 +169,43 @@ impl Chunks {
             // Another thread is at it.
             return;
         }
-        // Seeded: what is free in chunks that stay is resident for ever.
-        if !bug!("cache_free_pieces_stay_resident") {
-            for class in &self.classes {
-                let class = class.lock();
-                for chunk in &class.open {
-                    self.release_from(chunk, class.shape);
-                }
-            }
-        }
-        // Where the system does not take them, this is not tried each time. The capacity may change meanwhile.
-        let unused = self.unused.load(Ordering::Relaxed);
         loop {
             let most = self.unused_max();
-            self.release_at.store(most.max(2 * unused), Ordering::Relaxed);
+            let cleaned = self.release_all();
+            let unused = self.unused.load(Ordering::Relaxed);
+            // What was freed meanwhile is too much again: other threads do not come here. Where the system takes nothing,
+            // this is not tried each time.
+            if cleaned > 0 && unused > most {
+                continue;
+            }
+            let at = if unused > most { 2 * unused } else { most };
+            self.release_at.store(at, Ordering::Relaxed);
+            // The capacity may change meanwhile.
             if self.unused_max() == most {
                 return;
             }
         }
     }
 
+    /// Lets the system have the pages of free pieces once, and returns the bytes of pieces that are clean since.
+    fn release_all(&self) -> usize {
+        // Seeded: what is free in chunks that stay is resident for ever.
+        bug!("cache_free_pieces_stay_resident", return 0);
+        let of_class = |class: &Mutex<Class>| {
+            let class = class.lock();
+            class.open.iter().map(|chunk| self.release_from(chunk, class.shape)).sum::<usize>()
+        };
+        self.classes.iter().map(of_class).sum()
+    }
+
     /// The same of one chunk, the lock of whose class is held.
-    fn release_from(&self, chunk: &Chunk, shape: Shape) {
+    fn release_from(&self, chunk: &Chunk, shape: Shape) -> usize {
         // SAFETY: the lock of the class is held, and the chunk has its shape.
         let (before, cleaned, left) =
             unsafe { (chunk.left(), chunk.release(shape) * shape.piece, chunk.left()) };
         self.unused.fetch_sub(cleaned as u64, Ordering::Relaxed);
         self.left.fetch_add((left as u64).wrapping_sub(before as u64), Ordering::Relaxed);
+        cleaned
     }
 
     /// Bytes that wait and are resident: free pieces, and chunks that nobody has.
@@ -328,17 +340,19 @@ impl Class {
         }
     }
 
-    /// A free piece of the last open chunk, and whether it was clean.
-    fn take(&mut self) -> Option<(NonNull<u8>, bool)> {
+    /// A free piece of the last open chunk, whether it was clean, and what was added, modulo 2^64, to the bytes of clean
+    /// pieces that are resident.
+    fn take(&mut self) -> Option<(NonNull<u8>, bool, u64)> {
         let chunk = *self.open.last()?;
         // SAFETY: as in `push`; all chunks of a class have its shape.
         unsafe {
-            let found = chunk.take(self.shape);
+            let before = chunk.left();
+            let (start, clean) = chunk.take(self.shape)?;
             if chunk.used() == self.shape.pieces {
                 chunk.set_place(FULL);
                 self.open.pop();
             }
-            found
+            Some((start, clean, (chunk.left() as u64).wrapping_sub(before as u64)))
         }
     }
 

@@ -44,6 +44,7 @@ mod slots;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 mod tests;
+mod waiting;
 
 pub use block_cache::{BlockCache, CacheStats};
 pub use counters::ReadStats;
@@ -54,3 +55,4 @@ pub use memory::FrameMemory;
 pub use pins::{Looks, Pins};
 pub use slice::Slice;
 pub use slots::Slots;
+pub use waiting::Waiting;

@@ -8,7 +8,8 @@
 //!    are much larger than the cache, and are only written, cost one look per segment.
 //! 2. Blocks enter the small queue, as if they had been read once, so those that nobody reads leave
 //!    before others.
-//! 3. At most the blocks of one segment, and of one value segment, are in memory outside of the cache.
+//! 3. At most the blocks of one segment, and of one value segment, of each thread that writes wait for their slots, and
+//!    what waits counts as cached (`cache/waiting.rs`).
 
 use super::file::RunFile;
 use super::index::{Index, Tail};
@@ -16,62 +17,38 @@ use super::meta::SegmentMeta;
 use super::segment::Segment;
 use super::stored::StoredBytes;
 use crate::base::Seq;
-use crate::block::Layout;
-use crate::cache::{BlockCache, FrameBuf};
+use crate::cache::{BlockCache, Waiting};
 use std::sync::Arc;
 
 /// The blocks of the segment that is being written.
 #[derive(Debug)]
-pub(super) struct Warm {
-    cache: Arc<BlockCache>,
-    frames: Vec<FrameBuf>,
-    /// Bytes that may still be kept; nothing is kept if some block does not fit.
-    room: Option<u64>,
-}
+pub(super) struct Warm(Waiting);
 
 impl Warm {
     pub(super) fn new(cache: &Arc<BlockCache>) -> Self {
-        Self { cache: Arc::clone(cache), frames: Vec::new(), room: None }
+        Self(Waiting::new(cache))
     }
 
     /// A segment of about so many bytes begins.
     pub(super) fn begin(&mut self, bytes: u32) {
-        self.frames.clear();
-        let room = self.cache.room();
-        self.room = (room >= u64::from(bytes)).then_some(room);
+        self.0.begin(bytes.into());
     }
 
     /// The next block, not compressed.
     pub(super) fn keep(&mut self, raw: &[u8]) {
-        let Some(room) = self.room else { return };
-        // A block that was just built has a layout.
-        let left = room.checked_sub(raw.len() as u64).zip(Layout::parse(raw).ok());
-        let Some((room, layout)) = left else {
-            self.room = None;
-            self.frames = Vec::new();
-            return;
-        };
-        self.room = Some(room);
-        let mut frame = self.cache.frame(raw.len());
-        frame.bytes_mut().copy_from_slice(raw);
-        frame.set_layout(layout);
-        self.frames.push(frame);
+        self.0.keep(raw);
     }
 
     /// The segment ends with this tail. Its blocks go into the cache, where they stay for as long
     /// as the index does.
     pub(super) fn end(&mut self, meta: &SegmentMeta, tail: &[u8]) -> Option<Index> {
-        let frames = self.frames.drain(..);
-        self.room.take()?;
-        let tail = Tail::parse(tail, meta).ok()?;
-        let index = Index::decode(&tail, meta, &self.cache).ok()?;
-        let last = index.slots.len().checked_sub(1)?;
-        for (i, frame) in frames.enumerate().take(last + 1) {
-            // Seeded: a block that was kept stands for another one of its segment.
-            let i = if bug!("run_kept_blocks_stand_in_wrong_slots") { last - i } else { i };
-            index.slots.offer_to_room(i, frame);
+        if !self.0.end() {
+            return None;
         }
-        Some(index)
+        let tail = Tail::parse(tail, meta).ok()?;
+        let index = Index::decode(&tail, meta, self.0.cache()).ok()?;
+        self.0.offer(&index.slots);
+        (!index.slots.is_empty()).then_some(index)
     }
 }
 
