@@ -253,6 +253,11 @@ impl BlockCache {
         retire(leaving);
     }
 
+    /// Whether the shard of a slot has room for more than a few blocks.
+    pub(super) fn has_much_room(&self, slot: &Slot) -> bool {
+        self.shard(slot.address()).lock().has_much_room()
+    }
+
     /// The bytes that fit without an eviction.
     pub fn room(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().room()).sum()

@@ -113,7 +113,7 @@ impl FrameBuf {
     }
 
     /// Bytes of memory that the frame takes.
-    pub(super) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.pin.size()
     }
 
@@ -180,6 +180,11 @@ impl FramePin {
     /// Bytes of memory that the frame takes.
     pub fn size(&self) -> u64 {
         self.piece().bytes() as u64
+    }
+
+    /// Starts to fetch the header.
+    pub(super) fn prefetch_header(&self) {
+        prefetch_lines(self.frame.as_ptr(), 0..2);
     }
 
     /// The frame was evicted, and waits until no reader can use it.

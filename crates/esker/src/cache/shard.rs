@@ -8,6 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// So many places behind the front, headers are fetched.
+const PREFETCHED: usize = 4;
+/// See [`Shard::has_much_room`].
+const MUCH_ROOM: u64 = 16;
+
 /// The bit of a position that tells the queue.
 const MAIN: u64 = 1 << 63;
 
@@ -72,12 +77,21 @@ impl Fifo {
         self.items.push_back(Some(item));
     }
 
+    /// Starts to fetch what stands a little behind the front: to evict it, its header is read, which no other reader
+    /// has touched for long.
+    fn prefetch(&self) {
+        if let Some(Some(Item::Frame(frame))) = self.items.get(PREFETCHED) {
+            frame.prefetch_header();
+        }
+    }
+
     fn subtract(&mut self, item: &Item) {
         self.bytes -= item.size();
         self.index_bytes -= item.index_bytes();
     }
 
     fn pop(&mut self) -> Option<Item> {
+        self.prefetch();
         while let Some(front) = self.items.pop_front() {
             self.front += 1;
             if let Some(item) = front {
@@ -142,6 +156,11 @@ impl Shard {
     /// The bytes that fit without an eviction.
     pub(super) fn room(&self) -> u64 {
         self.limit().saturating_sub(self.bytes())
+    }
+
+    /// Whether the room is more than a sixteenth of the capacity.
+    pub(super) fn has_much_room(&self) -> bool {
+        self.room() > self.capacity / MUCH_ROOM
     }
 
     /// The bytes of frames.

@@ -72,6 +72,16 @@ impl Slots {
         self.slots[i].prefetch_frame();
     }
 
+    /// Whether block `i` is not cached, at this moment.
+    pub fn is_vacant(&self, i: usize) -> bool {
+        self.slots[i].vacancy().is_some()
+    }
+
+    /// Whether there is room for many more blocks like `i`.
+    pub fn has_much_room(&self, i: usize) -> bool {
+        self.cache.has_much_room(&self.slots[i])
+    }
+
     /// A pin of block `i`, if it is cached.
     pub fn pin(&self, i: usize) -> Option<FramePin> {
         self.slots[i].pin()

@@ -27,6 +27,7 @@ mod get;
 mod header;
 mod index;
 mod meta;
+mod neighbours;
 mod piece;
 mod pieces;
 mod reference;

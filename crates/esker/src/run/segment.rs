@@ -11,7 +11,7 @@ use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
 use crate::block::{Codec, EncodedBlock, Layout};
 use crate::budget::Lease;
-use crate::cache::{BlockCache, FrameBuf, FramePin, IndexEntry, Resident};
+use crate::cache::{BlockCache, FrameBuf, IndexEntry, Resident};
 use crate::error::{Error, IoContext, Result};
 use crate::sync::{EpochSlot, Guard};
 use crate::trace::Purpose;
@@ -375,16 +375,29 @@ impl Segment {
             frame.set_layout(layout.map_err(|error| self.corrupt_block(place, error))?);
             return Ok(frame);
         }
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.resize(place.len as usize, 0);
-            let took = self.file.read(scratch, place.offset, "block")?;
-            cache.count_read(purpose, u64::from(place.len), took);
-            let frame = self.frame_from(index, place, scratch);
-            if scratch.capacity() > SCRATCH_BYTES_MAX {
-                *scratch = Vec::new();
-            }
-            frame
+        self.read_bytes(cache, (place.offset, place.len.into()), purpose, |bytes| {
+            self.frame_from(index, place, bytes)
         })
+    }
+
+    /// Reads stored bytes, and passes them to `then`.
+    pub(super) fn read_bytes<T>(
+        &self,
+        cache: &BlockCache,
+        (offset, len): (u64, u64),
+        purpose: Purpose,
+        then: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        // Taken out, so that whatever `then` sets going may read, too.
+        let mut scratch = SCRATCH.take();
+        scratch.resize(len as usize, 0);
+        let took = self.file.read(&mut scratch, offset, "block")?;
+        cache.count_read(purpose, len, took);
+        let done = then(&scratch);
+        if scratch.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(scratch);
+        }
+        done
     }
 
     fn check_raw(&self, place: &Place, bytes: &[u8]) -> Result<Layout, DecodeError> {
@@ -405,7 +418,12 @@ impl Segment {
         Ok(stored)
     }
 
-    fn frame_from(&self, index: &Index, place: &Place, bytes: &[u8]) -> Result<FrameBuf> {
+    pub(super) fn frame_from(
+        &self,
+        index: &Index,
+        place: &Place,
+        bytes: &[u8],
+    ) -> Result<FrameBuf> {
         let decode = || {
             let stored = self.check_stored(place, bytes)?;
             let mut frame = index.slots.cache().frame(stored.raw_len);
@@ -437,42 +455,6 @@ impl Segment {
             Ok((Layout::parse(scratch)?, None))
         };
         decode().map_err(|error| self.corrupt_block(place, error))
-    }
-
-    /// A pin of a block through the cache.
-    pub(super) fn block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FramePin> {
-        index.slots.load(i, || self.read_block(index, i, purpose))
-    }
-
-    /// A pin of block `wanted`; if it is not cached, the blocks of `ahead` (which includes it)
-    /// are read with it in one request.
-    pub(super) fn block_ahead(
-        &self,
-        index: &Index,
-        wanted: usize,
-        ahead: Range<usize>,
-    ) -> Result<FramePin> {
-        index.slots.load(wanted, || {
-            let first = index.places[ahead.start].offset;
-            let len = index.places[ahead.end - 1].end() - first;
-            let cache = index.slots.cache();
-            let mut bytes = vec![0; len as usize];
-            let took = self.file.read(&mut bytes, first, "block")?;
-            cache.count_read(Purpose::Scan, len, took);
-            self.storage.heat.count(Purpose::Scan, len);
-            let frame = |i: usize| {
-                let place = &index.places[i];
-                let start = (place.offset - first) as usize;
-                self.frame_from(index, place, &bytes[start..start + place.len as usize])
-            };
-            for i in ahead.clone().filter(|i| *i != wanted) {
-                // Damage in another block is reported to the reader that wants that block.
-                if let Ok(frame) = frame(i) {
-                    index.slots.offer(i, frame);
-                }
-            }
-            frame(wanted)
-        })
     }
 }
 
