@@ -6,6 +6,7 @@
 //! so the code that describes steps is compiled out of it.
 
 pub mod counting;
+pub mod together;
 
 use crate::base::codec::hash_key;
 use crate::base::{Kind, Moment, Seq, SteadyClock, expired, split};

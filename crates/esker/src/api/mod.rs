@@ -25,6 +25,7 @@ mod sizes;
 mod snapshot;
 mod stats;
 mod streamed;
+mod together;
 mod traits;
 mod transaction;
 mod transaction_iter;

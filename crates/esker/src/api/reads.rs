@@ -4,6 +4,7 @@
 
 use super::handle::Registration;
 use super::range::{Pair, behind_prefix, bounds, half_open};
+use super::together::get_together;
 use crate::base::Moment;
 use crate::catalog::Order;
 use crate::catalog::check_key;
@@ -106,7 +107,8 @@ impl Keyspace {
         Ok(self.handle.core.get_as((&self.state, key.as_ref(), None), true, |_| ())?.is_some())
     }
 
-    /// The values under several keys, in the order of the keys, all as of one moment.
+    /// The values under several keys, in the order of the keys, all as of one moment. What is cached is looked for 32 keys
+    /// at a time, whose waits for memory overlap.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -125,11 +127,7 @@ impl Keyspace {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let now = Registration::new(&self.handle, None)?;
-        let get = |key: K| {
-            let core = &self.handle.core;
-            core.get(&self.state, key.as_ref(), Some(now.moment), |value| value.bytes().to_vec())
-        };
-        keys.into_iter().map(get).collect()
+        get_together(&self.handle.core, &self.state, keys, now.moment)
     }
 
     /// Every entry, in key order.

@@ -2,6 +2,7 @@
 
 use super::handle::{Handle, Registration};
 use super::range::Pair;
+use super::together::get_together;
 use crate::base::Moment;
 use crate::{Cursor, Error, Iter, Keyspace, Result, ValueReader};
 use std::ops::RangeBounds;
@@ -175,7 +176,9 @@ impl Snapshot {
         keyspace: &Keyspace,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        keys.into_iter().map(|key| self.get(keyspace, key)).collect()
+        self.at(keyspace)?;
+        let Registration { handle, moment, .. } = &*self.registration;
+        get_together(&handle.core, keyspace.state(), keys, *moment)
     }
 
     /// Every entry of the snapshot, in key order.

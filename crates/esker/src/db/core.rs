@@ -57,7 +57,7 @@ pub struct Core {
     pub(crate) files: Arc<Files>,
     pub(super) snapshots: Snapshots,
     pub(crate) transactions: Transactions,
-    pub(super) clock: SteadyClock,
+    pub(crate) clock: SteadyClock,
     pub(crate) cache: Arc<BlockCache>,
     /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,

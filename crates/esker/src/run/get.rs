@@ -174,6 +174,19 @@ impl Run {
             return Ok(Probe::Absent);
         }
         let Some(first) = index.first_block(order, wanted.key) else { return Ok(Probe::Absent) };
+        self.get_from(order, wanted, access, (segment, index, first, filtered), recorder)
+    }
+
+    /// [`Self::get`] from the first block on that may have the key; whether a filter let the lookup pass.
+    #[inline(always)]
+    pub(super) fn get_from<'g, O: KeyOrder, T: Recorder>(
+        &self,
+        order: &O,
+        wanted: Wanted<'_>,
+        access: Access<'g>,
+        (segment, index, first, filtered): (&Segment, &Index, usize, bool),
+        recorder: &mut T,
+    ) -> Result<Probe<'g>> {
         let mut lookup =
             Lookup { order, wanted, access, role: self.role, segment, index, filtered, recorder };
         let mut probe = lookup.in_block(first)?;

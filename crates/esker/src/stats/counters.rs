@@ -214,6 +214,12 @@ impl Counters {
         self.calls.tick(call as usize)
     }
 
+    /// The calling thread's counters, for calls that are counted when they end. `None`: they go another way.
+    #[inline]
+    pub fn lane(&self) -> Option<CallLane<'_>> {
+        self.calls.lane()
+    }
+
     /// Counts a call for which [`Self::count`] gave nothing, and says whether it is to be timed.
     pub fn count_apart(&self, call: Counter) -> CallApart<'_> {
         self.calls.tick_apart(call as usize)

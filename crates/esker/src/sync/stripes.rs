@@ -224,14 +224,21 @@ impl<const N: usize> Stripes<N> {
         self.all(counter).map(|calls| calls >> LEFT_BITS).sum()
     }
 
+    /// The calling thread's stripe, if it is known without a search for one.
+    #[inline]
+    pub fn lane(&self) -> Option<Lane<'_, N>> {
+        let stripe = self.quick();
+        let nobody = std::ptr::eq(stripe, &raw const self.stripes[NOBODY]);
+        (!nobody).then_some(Lane(stripe))
+    }
+
     /// Adds to a counter.
     #[inline]
     pub fn add(&self, counter: usize, n: u64) {
-        let stripe = self.quick();
-        if std::ptr::eq(stripe, &raw const self.stripes[NOBODY]) {
-            return self.add_slowly(counter, n);
+        match self.lane() {
+            Some(lane) => lane.add(counter, n),
+            None => self.add_slowly(counter, n),
         }
-        Lane(stripe).add(counter, n);
     }
 
     #[cold]

@@ -46,6 +46,7 @@ mod streamed;
 mod temperature;
 mod tier_bounds;
 mod tiers;
+mod together;
 mod transaction_conflicts;
 mod transaction_locks;
 mod transactions;
