@@ -173,9 +173,10 @@ impl Shard {
         self.main.index_bytes
     }
 
-    /// Takes an index.
+    /// Takes an index. Nothing leaves for what waits: those who write would make room for what they write next, again
+    /// and again.
     pub(super) fn insert_index(&mut self, index: Arc<IndexEntry>, leaving: &mut Leaving) {
-        self.shrink_to(self.limit().saturating_sub(index.bytes), leaving);
+        self.shrink_to(self.capacity.saturating_sub(index.bytes), leaving);
         self.main.push(Item::Index(index), MAIN);
     }
 
