@@ -108,7 +108,7 @@ impl Keyspace {
     }
 
     /// The values under several keys, in the order of the keys, all as of one moment. What is cached is looked for 32 keys
-    /// at a time, whose waits for memory overlap.
+    /// at a time, whose waits for memory overlap; with a custom comparator one key after the other.
     ///
     /// # Errors
     /// As [`Keyspace::get`].

@@ -58,6 +58,7 @@ pub struct BlockCache {
     filter_bytes: Total,
     /// Bytes of frames that wait for their slots.
     waiting: Arc<Total>,
+    capacity: Total,
     buffers: Arc<Buffers>,
     pins: Pins,
 }
@@ -81,6 +82,7 @@ impl BlockCache {
             index_bytes: Total::new(0),
             filter_bytes: Total::new(0),
             waiting,
+            capacity: Total::new(capacity_bytes),
             buffers: Arc::default(),
             pins: Pins::new(capacity_bytes),
         }
@@ -101,6 +103,11 @@ impl BlockCache {
         &self.waiting
     }
 
+    /// The bytes that it may keep at this moment.
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
     /// The account of what iterators hold.
     pub fn pins(&self) -> &Pins {
         &self.pins
@@ -108,6 +115,7 @@ impl BlockCache {
 
     /// Changes the capacity; a smaller one takes effect at once.
     pub fn set_capacity(&self, capacity_bytes: u64) {
+        self.capacity.store(capacity_bytes, Ordering::Relaxed);
         for shard in &self.shards {
             let mut leaving = Leaving::default();
             shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut leaving);
@@ -246,16 +254,20 @@ impl BlockCache {
             if (any || shard.room() >= pin.size() && shard.admits(pin.size()))
                 && let Some(ghost) = slots[i].vacancy()
             {
-                shard.insert(pin.clone(), ghost, &mut leaving);
+                // There is room, whatever has begun to wait for its slots since.
+                match any {
+                    true => shard.insert(pin.clone(), ghost, &mut leaving),
+                    false => shard.add(pin.clone(), ghost),
+                }
                 slots[i].publish(&pin);
             }
         }
         retire(leaving);
     }
 
-    /// Whether the shard of a slot has room for more than a few blocks.
+    /// Whether the shard of a slot has room for more than a few blocks, and takes them now.
     pub(super) fn has_much_room(&self, slot: &Slot) -> bool {
-        self.shard(slot.address()).lock().has_much_room()
+        !self.memory.is_full_of_retired() && self.shard(slot.address()).lock().has_much_room()
     }
 
     /// The bytes that fit without an eviction.

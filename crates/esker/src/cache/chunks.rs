@@ -34,6 +34,8 @@ pub(super) struct Habits {
 /// See [`Habits::unused`]. The thread that frees a piece too many has all pages released.
 const UNUSED_BYTES_MIN: u64 = 256 << 10;
 const UNUSED_BYTES_MAX: u64 = 64 << 20;
+/// A thread goes so many times over all chunks when others free pieces meanwhile.
+const PASSES_MAX: usize = 3;
 /// See [`Habits::smaller`].
 const PIECES: usize = 8;
 
@@ -125,11 +127,13 @@ impl Chunks {
             class.push(Chunk::begin(memory, shape));
         }
         let (start, clean, left) = class.take()?;
+        // Under the lock: what another thread takes off may be part of what this one adds.
+        if left != 0 {
+            self.left.fetch_add(left, Ordering::Relaxed);
+        }
         drop(class);
         if !clean {
             self.unused.fetch_sub(shape.piece as u64, Ordering::Relaxed);
-        } else if left != 0 {
-            self.left.fetch_add(left, Ordering::Relaxed);
         }
         Some(Piece { start, asked, origin: Origin::Chunk })
     }
@@ -169,13 +173,13 @@ impl Chunks {
             // Another thread is at it.
             return;
         }
-        loop {
+        for pass in 1.. {
             let most = self.unused_max();
             let cleaned = self.release_all();
             let unused = self.unused.load(Ordering::Relaxed);
-            // What was freed meanwhile is too much again: other threads do not come here. Where the system takes nothing,
-            // this is not tried each time.
-            if cleaned > 0 && unused > most {
+            // What was freed meanwhile may be too much again: other threads do not come here. Where the system takes
+            // nothing, this is not tried each time.
+            if cleaned > 0 && unused > most && pass < PASSES_MAX {
                 continue;
             }
             let at = if unused > most { 2 * unused } else { most };

@@ -187,10 +187,25 @@ impl Shard {
 
     /// Takes a frame whose slot held the number `ghost`.
     pub(super) fn insert(&mut self, frame: FramePin, ghost: u64, leaving: &mut Leaving) {
-        let left = ghost >> 1;
-        let came_back = left != 0 && self.ghost_clock.saturating_sub(left) < self.capacity;
-        // Makes room first, so that the new frame does not evict itself.
+        // Makes room first, so that the new frame does not evict itself; the clock goes on with it.
+        let came_back = self.comes_back(ghost);
         self.shrink_to(self.limit().saturating_sub(frame.size()), leaving);
+        self.push(frame, came_back);
+    }
+
+    /// Takes a frame for which there is room, and whose slot held the number `ghost`.
+    pub(super) fn add(&mut self, frame: FramePin, ghost: u64) {
+        let came_back = self.comes_back(ghost);
+        self.push(frame, came_back);
+    }
+
+    /// Whether a frame whose slot held this number left the small queue not long ago.
+    fn comes_back(&self, ghost: u64) -> bool {
+        let left = ghost >> 1;
+        left != 0 && self.ghost_clock.saturating_sub(left) < self.capacity
+    }
+
+    fn push(&mut self, frame: FramePin, came_back: bool) {
         if came_back {
             self.main.push(Item::Frame(frame), MAIN);
         } else {

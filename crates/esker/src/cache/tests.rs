@@ -187,11 +187,11 @@ fn what_waits_for_its_slots_is_part_of_the_cache() {
     let raw = raw_block(7, 1_000);
     let mut writers = [Waiting::new(&cache), Waiting::new(&cache)];
     writers.iter_mut().for_each(|writer| writer.begin(50_000));
-    (0..30).for_each(|_| writers.iter_mut().for_each(|writer| writer.keep(&raw)));
+    (0..18).for_each(|_| writers.iter_mut().for_each(|writer| writer.keep(&raw)));
     (0..200).for_each(|i| drop(load(&read, i)));
     let both = || (cache.stats().bytes, cache.waiting().load(Ordering::Relaxed));
     let (cached, waiting) = both();
-    assert!(waiting > 60 * 1_000 && cached > 10_000, "{waiting} bytes wait beside {cached}");
+    assert!(waiting > 36 * 1_000 && cached > 10_000, "{waiting} bytes wait beside {cached}");
     assert!(cached + waiting <= 100_000, "{waiting} bytes wait beside {cached}");
     // The next ones have no room, and those that go on soon have none either: both give up.
     let mut third = Waiting::new(&cache);
@@ -204,6 +204,27 @@ fn what_waits_for_its_slots_is_part_of_the_cache() {
     (0..200).for_each(|i| drop(load(&read, i)));
     let (cached, waiting) = both();
     assert!(cached > 90_000 && cached <= 100_000 && waiting == 0, "{cached} {waiting}");
+    // Two that begin beside what is cached do not both take what is left.
+    read.clear();
+    (0..60).for_each(|i| drop(load(&read, i)));
+    let room = cache.room();
+    assert!(room > 15_000 && room < 40_000, "{room}");
+    let mut writers = [Waiting::new(&cache), Waiting::new(&cache)];
+    writers.iter_mut().for_each(|writer| writer.begin(10_000));
+    for _ in 0..room / 1_500 {
+        writers.iter_mut().for_each(|writer| writer.keep(&raw));
+        assert!(both().1 <= room, "{} of {room} wait", both().1);
+    }
+    drop(writers);
+    // A capacity that becomes smaller ends the waiting of more than half of it.
+    read.clear();
+    let mut writer = Waiting::new(&cache);
+    writer.begin(50_000);
+    (0..20).for_each(|_| writer.keep(&raw));
+    cache.set_capacity(30_000);
+    writer.keep(&raw);
+    assert!(!writer.end() && both().1 == 0);
+    cache.set_capacity(100_000);
     // What ends goes into its slots.
     read.clear();
     let slots = Slots::new(&cache, 30);

@@ -6,7 +6,8 @@
 //! 1. What waits counts as cached: the queues have so much less room. Without that, reads fill the room for which a
 //!    thread has kept blocks, and a thread that is not scheduled keeps them for long.
 //! 2. All that waits together is at most the room that the queues had when a segment began, without what others kept of
-//!    it: so two that begin at once do not both take it.
+//!    it: so two that begin at once do not both take it. And it is at most half of the capacity, which may become
+//!    smaller meanwhile.
 
 use super::block_cache::BlockCache;
 use super::counters::Total;
@@ -57,7 +58,9 @@ impl Waiting {
         frame.set_layout(layout);
         self.frames.push(frame);
         // Seeded: what several threads write is kept in the same room.
-        if others + bytes > room && !bug!("cache_written_blocks_wait_in_one_room") {
+        let one_room = bug!("cache_written_blocks_wait_in_one_room");
+        // The capacity may have become smaller since the segment began.
+        if others + bytes > self.cache.capacity() / 2 || others + bytes > room && !one_room {
             self.give_up();
         }
     }

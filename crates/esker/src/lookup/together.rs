@@ -1,14 +1,15 @@
 //! Searches of several keys whose waits for memory overlap.
 //!
 //! One search follows about ten addresses, each of which the last one told, and none of which is in the processor's
-//! cache where data are large. Searches of different keys do not depend on each other. So a group of them goes through three
-//! stages, each for all keys before the next: where the block is ([`Search::locate`]), fetch its frame
+//! cache where data are large. Searches of different keys do not depend on each other. So a group of them goes through
+//! three stages, each for all keys before the next: where the block is ([`Search::locate`]), fetch its frame
 //! ([`Place::prefetch`]), look into it ([`Search::finish`]). This is group prefetching (Chen et al., ICDE 2004).
 //!
 //! 1. A key takes this way only as long as memory answers: no memtable may hold it, no run before its block has
-//!    range tombstones, and its block is cached. For all others [`Search::locate`] or [`Search::finish`] says so, nothing was counted, and
-//!    [`Search::run`] finds them.
-//! 2. The sources are asked in the order of [`Search::run`], newest first, so the first that has the key has its newest version.
+//!    range tombstones, and its block is cached. For all others [`Search::locate`] or [`Search::finish`] says so,
+//!    nothing was counted, and [`Search::run`] finds them.
+//! 2. The sources are asked in the order of [`Search::run`], newest first, so the first that has the key has its newest
+//!    version.
 
 use super::{Answer, Hit, Search, Seen};
 use crate::error::Result;
@@ -36,9 +37,10 @@ impl Place<'_> {
         }
     }
 
-    /// Counts what the filters answered, and where a value was found.
+    /// Counts what the filters answered, and where a value was found, of a search that [`Search::finish`] has ended.
     pub fn count(&self, lane: CallLane<'_>, found: bool) {
-        let filtered = found && self.located.is_some_and(|located| located.filtered);
+        // Where a filter let the search pass, it ended at a version, if only a delete.
+        let filtered = self.located.is_some_and(|located| located.filtered);
         lane.add(Counter::FilterAbsent as usize, self.absent);
         lane.add(Counter::FilterFound as usize, u64::from(filtered));
         lane.add(Counter::GetsCached as usize, u64::from(found));
@@ -74,7 +76,8 @@ impl<O: DbOrder> Search<'_, O> {
         Some(Place { located: None, absent })
     }
 
-    /// Looks at the place, and hands the value to `take`. Anything but a value or its absence: a whole search has to tell.
+    /// Looks at the place, and hands the value to `take`. Anything but a value or its absence: a whole search has to
+    /// tell.
     ///
     /// # Errors
     /// Those of [`Self::run`].

@@ -1,8 +1,8 @@
 //! Where a key would be: the first half of a lookup, so that the halves of several lookups can interleave.
 //!
-//! A lookup waits for memory several times, each time for an address that the last wait gave. [`Run::locate`] goes as far as
-//! the block, [`Located::prefetch`] starts to fetch its frame, and [`Located::get`] looks into it: a caller that does
-//! each for many keys before the next waits for all of them at once (`lookup/together.rs`).
+//! A lookup waits for memory several times, each time for an address that the last wait gave. [`Run::locate`] goes as
+//! far as the block, [`Located::prefetch`] starts to fetch its frame, and [`Located::get`] looks into it: a caller that
+//! does each for many keys before the next waits for all of them at once (`lookup/together.rs`).
 
 use super::get::{Access, Probe, Wanted};
 use super::index::Index;

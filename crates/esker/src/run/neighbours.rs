@@ -5,9 +5,10 @@
 //! opened, nearly every read misses, and most of what such a read costs is not in proportion to its bytes: it searches
 //! twice, calls the system, and takes locks. With 16 blocks in one call, each costs about a third.
 //!
-//! 1. Neighbours take free room only, and none once the cache is nearly full: where data are larger than the cache, all
-//!    that they cost is what it takes to fill it once.
-//! 2. They are those next to the wanted block that are not cached, without a gap, so nothing is read twice.
+//! 1. Neighbours take free room only, and none once the cache is nearly full: where data are larger than the cache, they
+//!    cost what it takes to fill it, once, and again what compactions have emptied.
+//! 2. They are those next to the wanted block that are not cached, without a gap. Nothing is read a second time, unless
+//!    two threads begin in one group at once, or blocks are much larger in memory than in the file.
 //! 3. Damage in a neighbour is left to the reader that wants it.
 
 use super::index::Index;
@@ -64,7 +65,7 @@ impl Segment {
     ) -> Result<FrameBuf> {
         let (first, len) = stored(index, &group);
         self.storage.heat.count(purpose, len);
-        self.read_bytes(index.slots.cache(), (first, len), purpose, |bytes| {
+        self.read_bytes(index.slots.cache(), (first, len), (purpose, GROUP_BYTES), |bytes| {
             let frame = |n: usize| {
                 let place = &index.places[n];
                 let start = (place.offset - first) as usize;

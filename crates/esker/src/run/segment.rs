@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// Buffers beyond this are not kept between reads.
-const SCRATCH_BYTES_MAX: usize = 1 << 20;
+const SCRATCH_BYTES_MAX: u64 = 1 << 20;
 
 thread_local! {
     /// The buffer of compressed blocks, which are then decompressed into their frames.
@@ -375,17 +375,19 @@ impl Segment {
             frame.set_layout(layout.map_err(|error| self.corrupt_block(place, error))?);
             return Ok(frame);
         }
-        self.read_bytes(cache, (place.offset, place.len.into()), purpose, |bytes| {
+        let (stored, kept) = ((place.offset, place.len.into()), SCRATCH_BYTES_MAX);
+        self.read_bytes(cache, stored, (purpose, kept), |bytes| {
             self.frame_from(index, place, bytes)
         })
     }
 
-    /// Reads stored bytes, and passes them to `then`.
+    /// Reads stored bytes, and passes them to `then`. The thread keeps the buffer for its next read if it is not larger
+    /// than `kept`.
     pub(super) fn read_bytes<T>(
         &self,
         cache: &BlockCache,
         (offset, len): (u64, u64),
-        purpose: Purpose,
+        (purpose, kept): (Purpose, u64),
         then: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         // Taken out, so that whatever `then` sets going may read, too.
@@ -394,7 +396,7 @@ impl Segment {
         let took = self.file.read(&mut scratch, offset, "block")?;
         cache.count_read(purpose, len, took);
         let done = then(&scratch);
-        if scratch.capacity() <= SCRATCH_BYTES_MAX {
+        if scratch.capacity() as u64 <= kept {
             SCRATCH.set(scratch);
         }
         done

@@ -4,7 +4,8 @@
 //! after it would read every block again, because the cache held the blocks of runs that are gone.
 //! `db/output.rs` decides which outputs this is done for: none while writers are slowed.
 //!
-//! 1. No block is evicted for one that nobody has asked for: free room alone decides. So data that
+//! 1. No block is evicted for one that nobody has asked for: the free room when a segment begins decides. Blocks that are
+//!    read while it is written find that room taken. So data that
 //!    are much larger than the cache, and are only written, cost one look per segment.
 //! 2. Blocks enter the small queue, as if they had been read once, so those that nobody reads leave
 //!    before others.

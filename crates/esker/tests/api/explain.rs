@@ -30,7 +30,11 @@ fn outcomes(explanation: &Explanation) -> Vec<Outcome> {
 }
 
 fn slow(faults: &FaultFs, op: Op, path: &str) {
-    let sleep = Effect::Call(Arc::new(|| std::thread::sleep(SLOW)));
+    slow_by(faults, op, path, SLOW);
+}
+
+fn slow_by(faults: &FaultFs, op: Op, path: &str, time: Duration) {
+    let sleep = Effect::Call(Arc::new(move || std::thread::sleep(time)));
     faults.add(Rule::new(op, sleep).path(path).persistent());
 }
 
@@ -350,16 +354,22 @@ fn a_put_names_a_full_log_and_small_memory() {
             causes.iter().any(|cause| waited(&put, *cause) > Duration::ZERO)
         });
         assert!(named, "no put waited for {causes:?}");
-        // Puts that nobody explains are kept with what they waited for.
+        // Puts that nobody explains are kept with what they waited for. On a busy machine others are slower, because
+        // they were not scheduled: then the device becomes slower still.
         let slowest = db.stats().slowest;
-        let (mut kept, mut number) = (slowest, 20_000);
+        let (mut kept, mut number, mut time) = (slowest, 20_000, SLOW);
         while !kept
             .iter()
             .any(|slow| causes.iter().any(|c| waited(&slow.explanation, *c) > Duration::ZERO))
         {
             db.insert(key(number), &value).unwrap();
             (kept, number) = (db.stats().slowest, number + 1);
-            assert!(number < 60_000, "no slow put was kept");
+            if number % 4_000 == 0 {
+                time *= 2;
+                faults.clear();
+                slow_by(&faults, op, path, time);
+            }
+            assert!(number < 40_000, "no slow put was kept");
         }
         faults.clear();
     }

@@ -117,6 +117,81 @@ fn keys_are_found_below_filters_that_are_wrong() {
     assert!(wrong > 0 && one.iter().all(Option::is_some), "{wrong} wrong answers");
 }
 
+/// Deletes and values that have expired end a search where they are found, and count as found by filters.
+#[test]
+fn deletes_in_new_runs_are_found_and_counted() {
+    let place = Place::new();
+    let mut options = small();
+    options.memory = Some(32 << 20);
+    let db = Db::open_with(place.path(), options).unwrap();
+    let space = db.default_keyspace();
+    fill(&db, 0..KEYS, 1);
+    db.compact().unwrap();
+    (0..KEYS).step_by(40).for_each(|n| db.remove(key(n)).unwrap());
+    for n in (20..KEYS).step_by(40) {
+        space.insert_with_ttl(key(n), "gone", Duration::ZERO).unwrap();
+    }
+    db.flush().unwrap();
+    let before = db.stats().filter_found;
+    let keys: Vec<_> = (0..KEYS).step_by(20).map(key).collect();
+    assert!(keys.iter().all(|key| space.get(key).unwrap().is_none()));
+    let between = db.stats().filter_found;
+    assert_eq!(between - before, keys.len() as u64, "the new run has them");
+    assert!(space.multi_get(&keys).unwrap().iter().all(Option::is_none));
+    assert_eq!(db.stats().filter_found - between, keys.len() as u64);
+}
+
+/// What the caller's keys do is done before the epoch, and each is asked once; a hint that lies costs nothing.
+#[test]
+fn keys_are_asked_for_their_bytes_once() {
+    struct Asked<'a>(&'a str, &'a std::cell::Cell<usize>);
+    impl AsRef<[u8]> for Asked<'_> {
+        fn as_ref(&self) -> &[u8] {
+            self.1.set(self.1.get() + 1);
+            self.0.as_bytes()
+        }
+    }
+    struct Boasting<I>(I);
+    impl<I: Iterator> Iterator for Boasting<I> {
+        type Item = I::Item;
+        fn next(&mut self) -> Option<I::Item> {
+            self.0.next()
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (usize::MAX, None)
+        }
+    }
+    let place = Place::new();
+    let db = place.open();
+    fill(&db, 0..100, 1);
+    db.compact().unwrap();
+    let (names, asked) = ((0..100).map(key).collect::<Vec<_>>(), std::cell::Cell::new(0));
+    for _ in 0..2 {
+        asked.set(0);
+        let keys = Boasting(names.iter().map(|name| Asked(name, &asked)));
+        assert!(db.multi_get(keys).unwrap().iter().all(Option::is_some));
+        assert_eq!(asked.get(), 100);
+    }
+}
+
+/// Many large values are not copied inside of one epoch; all are found.
+#[test]
+fn several_large_values_are_found() {
+    let place = Place::new();
+    let mut options = small();
+    options.memory = Some(64 << 20);
+    let db = Db::open_with(place.path(), options).unwrap();
+    (0..64).for_each(|n| db.insert(key(n), vec![n as u8; 40_000]).unwrap());
+    db.compact().unwrap();
+    let keys: Vec<_> = (0..64).map(key).collect();
+    for _ in 0..3 {
+        let values = db.multi_get(&keys).unwrap();
+        for (n, value) in values.into_iter().enumerate() {
+            assert!(value.unwrap() == vec![n as u8; 40_000]);
+        }
+    }
+}
+
 #[test]
 fn several_keys_of_a_dropped_keyspace_are_refused() {
     let place = Place::new();
