@@ -4,7 +4,8 @@ use crate::sync::{Histogram, Latency, Stripes};
 use crate::trace::{Purpose, tally};
 use std::time::Duration;
 
-/// A sum that is only shown, and that no code acts on: no model needs to follow it.
+/// A sum of bytes. It is shown, and code that acts on it only decides how much memory to keep, never what a reader finds:
+/// no model needs to follow it.
 pub(super) type Total = std::sync::atomic::AtomicU64;
 
 const HITS: usize = 0;

@@ -10,7 +10,6 @@
 //!    smaller meanwhile.
 
 use super::block_cache::BlockCache;
-use super::counters::Total;
 use super::frame::FrameBuf;
 use super::slots::Slots;
 use crate::block::Layout;
@@ -21,7 +20,6 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct Waiting {
     cache: Arc<BlockCache>,
-    total: Arc<Total>,
     frames: Vec<FrameBuf>,
     /// The room when the segment began; `None` if nothing is kept of it.
     room: Option<u64>,
@@ -30,8 +28,7 @@ pub struct Waiting {
 impl Waiting {
     /// Nothing waits yet, nor is kept before [`Self::begin`].
     pub fn new(cache: &Arc<BlockCache>) -> Self {
-        let total = Arc::clone(cache.waiting());
-        Self { cache: Arc::clone(cache), total, frames: Vec::new(), room: None }
+        Self { cache: Arc::clone(cache), frames: Vec::new(), room: None }
     }
 
     /// The cache into which the blocks go.
@@ -43,7 +40,7 @@ impl Waiting {
     pub fn begin(&mut self, bytes: u64) {
         self.give_up();
         let room = self.cache.room();
-        self.room = (room >= bytes).then(|| room + self.total.load(Ordering::Relaxed));
+        self.room = (room >= bytes).then(|| room + self.cache.waiting().load(Ordering::Relaxed));
     }
 
     /// Keeps the next block, which is not compressed. If there is no room for it, nothing of its segment is kept.
@@ -53,7 +50,7 @@ impl Waiting {
         let Ok(layout) = Layout::parse(raw) else { return self.give_up() };
         let mut frame = self.cache.frame(raw.len());
         let bytes = frame.size();
-        let others = self.total.fetch_add(bytes, Ordering::Relaxed);
+        let others = self.cache.waiting().fetch_add(bytes, Ordering::Relaxed);
         frame.bytes_mut().copy_from_slice(raw);
         frame.set_layout(layout);
         self.frames.push(frame);
@@ -72,10 +69,10 @@ impl Waiting {
 
     /// The frames go into these slots, as long as there is room: frame `i` into slot `i`.
     pub fn offer(&mut self, slots: &Slots) {
-        let Self { total, frames, .. } = self;
+        let Self { cache, frames, .. } = self;
         let last = slots.len().saturating_sub(1);
         for (i, frame) in frames.drain(..).enumerate() {
-            total.fetch_sub(frame.size(), Ordering::Relaxed);
+            cache.waiting().fetch_sub(frame.size(), Ordering::Relaxed);
             // Seeded: a block that was kept stands for another one of its segment.
             let i = if bug!("cache_kept_blocks_stand_in_wrong_slots") { last - i } else { i };
             if i <= last {
@@ -91,7 +88,7 @@ impl Waiting {
         self.frames = Vec::new();
         // Seeded: what no longer waits takes room for ever.
         if !bug!("cache_frames_given_up_still_wait") {
-            self.total.fetch_sub(bytes, Ordering::Relaxed);
+            self.cache.waiting().fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 }

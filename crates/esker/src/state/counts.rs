@@ -120,24 +120,37 @@ impl State {
 
     /// How many entries of a range in memtables are no deletes, and how many may hide a key.
     fn memory_entries<O: DbOrder>(&self, order: &O, within: Within<'_>) -> Result<(u64, u64)> {
-        let (low, high) = within.range;
         let (mut values, mut hiders) = (0, 0);
-        let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
-        for (id, table) in tables::<O>(self, within) {
-            let mut cursor = table.cursor(id);
-            cursor.seek_start(low)?;
-            while cursor.valid() && inside(cursor.key()) {
-                values += u64::from(cursor.kind() != Kind::Delete);
-                hiders += u64::from(cursor.kind() != Kind::Put);
-                cursor.next()?;
-            }
-        }
+        walk_memory(order, self, within, |entry| {
+            values += u64::from(entry.kind() != Kind::Delete);
+            hiders += u64::from(entry.kind() != Kind::Put);
+        })?;
         Ok((values, hiders))
     }
 }
 
+/// Shows each entry of a range in memtables to `visit`. There are only a few memtables, of at most 256 MiB.
+pub(super) fn walk_memory<O: DbOrder>(
+    order: &O,
+    state: &State,
+    within: Within<'_>,
+    mut visit: impl FnMut(&MemCursor<O>),
+) -> Result<()> {
+    let (low, high) = within.range;
+    let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
+    for (id, table) in tables::<O>(state, within) {
+        let mut cursor = table.cursor(id);
+        cursor.seek_start(low)?;
+        while cursor.valid() && inside(cursor.key()) {
+            visit(&cursor);
+            cursor.next()?;
+        }
+    }
+    Ok(())
+}
+
 /// The memtables of a keyspace, each with the number under which the entries are there.
-pub(super) fn tables<'a, O: DbOrder>(
+fn tables<'a, O: DbOrder>(
     state: &'a State,
     within: Within<'a>,
 ) -> impl Iterator<Item = (KeyspaceId, TableRef<'a, O>)> {

@@ -5,7 +5,7 @@
 //! it touches.
 
 use super::State;
-use super::counts::{Within, tables};
+use super::counts::{Within, walk_memory};
 use super::memtables::DbOrder;
 use crate::base::Cursor;
 use crate::cache::BlockCache;
@@ -25,7 +25,10 @@ impl State {
         if in_both(order, range, (None, None)).is_none() {
             return Ok(0);
         }
-        let mut sum = size_in_memory(order, self, within)?;
+        let mut sum = 0;
+        walk_memory(order, self, within, |entry| {
+            sum += (entry.key().len() + entry.value().len()) as u64;
+        })?;
         let Some(tree) = self.version.tree(within.keyspace) else { return Ok(sum) };
         for partition in tree.all() {
             // A segment may extend beyond its partition; the neighbours count the other parts.
@@ -48,21 +51,4 @@ impl State {
         }
         Ok(sum)
     }
-}
-
-/// Bytes of keys and values in memtables. There are only a few memtables, of at most 256 MiB, so
-/// their entries are simply counted.
-fn size_in_memory<O: DbOrder>(order: &O, state: &State, within: Within<'_>) -> Result<u64> {
-    let (low, high) = within.range;
-    let mut sum = 0;
-    for (id, table) in tables::<O>(state, within) {
-        let mut cursor = table.cursor(id);
-        cursor.seek_start(low)?;
-        let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
-        while cursor.valid() && inside(cursor.key()) {
-            sum += (cursor.key().len() + cursor.value().len()) as u64;
-            cursor.next()?;
-        }
-    }
-    Ok(sum)
 }
