@@ -49,6 +49,11 @@ pub trait Cursor {
     fn is_in_pieces(&self) -> bool {
         false
     }
+    /// Whether it is known, without a look at others, that the entry is the newest of its key in the
+    /// cursor's source, and the value is there. By default it is not known.
+    fn shows_newest(&self) -> bool {
+        false
+    }
     /// Goes to the first entry, in cursor order, whose key is greater than `key`, or equal with a
     /// sequence number **less than** `below`.
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()>;

@@ -1,7 +1,7 @@
 //! The layout of a block, and access to single entries.
 
 use crate::base::codec::{DecodeError, Decoded, Reader};
-use crate::base::{Kind, Seq};
+use crate::base::{KeyOrder, Kind, Seq, same_bytes};
 
 /// Bytes before the common prefix.
 pub(super) const HEADER_BYTES: usize = 16;
@@ -299,6 +299,21 @@ impl<'a> Block<'a> {
         let word = u64::from_le_bytes(word);
         // Every kind in a parsed block is known.
         (word >> 8, Kind::from_u8(word as u8).unwrap_or(Kind::Put))
+    }
+
+    /// Whether it is certain that entry `i` is the newest of its key in this block.
+    #[inline]
+    pub fn is_newest<O: KeyOrder>(&self, _order: &O, i: usize) -> bool {
+        if i == 0 || !self.layout.has(flag::SEQS) {
+            // Entries of one key differ in their sequence numbers, and here all have none.
+            return true;
+        }
+        if !O::BYTEWISE {
+            // Keys that differ may be the same to the program.
+            return self.version(i - 1).0 == self.version(i).0;
+        }
+        self.layout.has(flag::SPLIT) && self.head_bytes(i - 1) != self.head_bytes(i)
+            || !same_bytes(self.rest(i - 1), self.rest(i))
     }
 
     /// Replaces the contents of `key` by the key of entry `i`.

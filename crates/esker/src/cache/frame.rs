@@ -362,13 +362,12 @@ impl Slot {
         prefetch_lines(&raw const self.0, 0..1);
     }
 
-    /// Starts to fetch the lines of the frame that a seek touches. The frame may go at any moment:
-    /// only its address is used.
+    /// Starts to fetch so many lines of the frame. The frame may go at any moment: only its address is used.
     #[inline]
-    pub(super) fn prefetch_frame(&self) {
+    pub(super) fn prefetch_frame(&self, lines: usize) {
         let pointer = self.0.load(Ordering::Relaxed);
         if is_frame(pointer) {
-            prefetch_lines(pointer, 0..5);
+            prefetch_lines(pointer, 0..lines);
         }
     }
 

@@ -11,6 +11,11 @@ use crate::sync::Guard;
 use std::fmt;
 use std::sync::Arc;
 
+/// Cache lines of a frame that a seek touches: layout, header with prefix, tags, heads.
+const SOUGHT_LINES: usize = 5;
+/// Cache lines that a scan touches before the processor has seen that it goes through them: these, and keys.
+const SCANNED_LINES: usize = 12;
+
 /// One slot per block of a segment.
 ///
 /// The cache keeps the frames until the owner of the slots calls [`Slots::clear`] in the end.
@@ -66,10 +71,18 @@ impl Slots {
         self.slots[i].prefetch();
     }
 
-    /// Starts to fetch the frame of block `i`, if it is cached.
+    /// Starts to fetch what a seek touches of block `i`, if it is cached.
     #[inline]
     pub fn prefetch_frame(&self, i: usize) {
-        self.slots[i].prefetch_frame();
+        self.slots[i].prefetch_frame(SOUGHT_LINES);
+    }
+
+    /// Starts to fetch what a scan touches first of block `i`, if there is such a block and it is cached.
+    #[inline]
+    pub fn prefetch_scanned(&self, i: usize) {
+        if let Some(slot) = self.slots.get(i) {
+            slot.prefetch_frame(SCANNED_LINES);
+        }
     }
 
     /// Whether block `i` is not cached, at this moment.

@@ -22,7 +22,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq, same_bytes};
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 
@@ -62,7 +62,7 @@ pub struct LoserTree<C, O> {
 /// Whether two keys are the same under `order`; plain equality is cheaper than an ordering.
 #[inline]
 pub(crate) fn same_key<O: KeyOrder>(order: &O, a: &[u8], b: &[u8]) -> bool {
-    if O::BYTEWISE { a == b } else { order.compare(a, b) == Ordering::Equal }
+    if O::BYTEWISE { same_bytes(a, b) } else { order.compare(a, b) == Ordering::Equal }
 }
 
 impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
@@ -375,6 +375,30 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
 
     fn is_in_pieces(&self) -> bool {
         self.cursors[self.source()].is_in_pieces()
+    }
+
+    #[inline]
+    fn shows_newest(&self) -> bool {
+        let winner = &self.cursors[self.source()];
+        if !self.backward || !winner.shows_newest() {
+            return false;
+        }
+        // A newer entry of the key in another cursor would be the next to win, so it lost against the winner.
+        let mut node = (self.cursors.len() + self.source()) / 2;
+        while node > 0 {
+            let loser = self.losers[node];
+            if loser.live && loser.head == self.winner.head {
+                let other = &self.cursors[loser.source as usize];
+                // Seeded: a scan from the end shows an old entry of a key before the newer one of another source.
+                let other_key = bug!("iter_newest_in_one_source_only")
+                    || !same_key(&self.order, other.key(), winner.key());
+                if !other_key {
+                    return false;
+                }
+            }
+            node /= 2;
+        }
+        true
     }
 
     #[inline]

@@ -75,6 +75,10 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     fn is_in_pieces(&self) -> bool {
         matches!(self, Self::Run(cursor) if cursor.is_in_pieces())
     }
+    #[inline]
+    fn shows_newest(&self) -> bool {
+        matches!(self, Self::Run(cursor) if cursor.shows_newest())
+    }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         forward!(self, cursor => cursor.seek(key, below))
     }

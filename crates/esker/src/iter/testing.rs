@@ -160,6 +160,13 @@ impl<O: KeyOrder> Cursor for VecCursor<O> {
         &self.here().value
     }
 
+    fn shows_newest(&self) -> bool {
+        // It does not know after every third move.
+        let Some(before) = self.at.and_then(|at| at.checked_sub(1)) else { return false };
+        let other = self.order.compare(&self.entries[before].key, self.key()).is_ne();
+        other && !self.moves.get().is_multiple_of(3)
+    }
+
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         let before = |entry: &Entry| {
             let ordering = self.order.compare(&entry.key, key);

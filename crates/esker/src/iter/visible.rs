@@ -4,7 +4,8 @@
 //! versions of a key is visible: it is shown if it is a put and no visible range tombstone of any
 //! source hides it. Forward, this version comes first, so the iterator stays on it. Backward, it
 //! comes last: the iterator copies it while it walks over the older ones, and then stays one entry
-//! before the key (as LevelDB's `DBIter` does).
+//! before the key (as LevelDB's `DBIter` does). Where the entry is known to be the only one of its key,
+//! as most are in settled data, it stays on it backward, too.
 //!
 //! The iterator seeks past long sequences of entries that are not shown: many versions of one key,
 //! or keys under a range tombstone in sources that have nothing newer than the tombstone.
@@ -13,7 +14,7 @@
 //! first version that is not an operand, then applied, and shown from a copy.
 //!
 //! Invariants:
-//! 1. `Place::Forward`: the tree is on the shown entry; `Place::Expiring`: likewise, and a time
+//! 1. `Place::There`: the tree is on the shown entry; `Place::Expiring`: likewise, and a time
 //!    precedes its value; `Place::InPieces`: likewise, and the value was left where it lies.
 //! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and is on
 //!    an entry before every visible version of `key`, or passed the first entry.
@@ -62,7 +63,7 @@ enum Place {
     Outside,
     Refused,
     RefusedBackward,
-    Forward,
+    There,
     Expiring,
     InPieces,
     Backward,
@@ -152,7 +153,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Whether the iterator is on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.place >= Place::Forward
+        self.place >= Place::There
     }
 
     /// The key and the error of the present entry, if it cannot be shown but its neighbours can.
@@ -170,7 +171,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// The value. The iterator must be valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        if self.place <= Place::Forward {
+        if self.place <= Place::There {
             return self.tree.value();
         }
         if self.place >= Place::Backward {
@@ -254,7 +255,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
-            Place::Forward | Place::Expiring | Place::InPieces => self.skip_key()?,
+            Place::There | Place::Expiring | Place::InPieces => self.skip_key()?,
             Place::Folded | Place::Refused => self.leave_key()?,
             // Seeded: an iterator that has let go shows its entry again.
             Place::Apart if bug!("iter_let_go_repeats_its_entry") => {
@@ -273,7 +274,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
             // The versions before the shown one are newer than the snapshot.
-            Place::Forward | Place::Expiring | Place::InPieces => self.step_back()?,
+            Place::There | Place::Expiring | Place::InPieces => self.step_back()?,
             Place::Folded | Place::Refused | Place::Apart => self.tree.seek_before(&self.key)?,
             Place::Backward | Place::RefusedBackward => {}
         }
@@ -314,7 +315,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             if self.tombstones.is_empty() || !self.tree_is_covered() {
                 if self.tree.kind() == Kind::Put {
-                    self.place = self.show_value(Place::Forward)?;
+                    self.place = self.show_value(Place::There)?;
                     return Ok(());
                 }
                 if self.tree.kind() != Kind::Delete {
@@ -442,6 +443,10 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                 }
                 continue;
             }
+            if self.shows_in_place() {
+                self.place = Place::There;
+                return Ok(());
+            }
             let (seq, kind, later) = self.take_newest()?;
             let hidden = !self.tombstones.is_empty() && self.key_is_covered(seq);
             if !hidden && self.shows(kind, later)? {
@@ -453,6 +458,13 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the tree, which walks backward, is on a put that is shown and known to be the only visible version
+    /// of its key.
+    #[inline]
+    fn shows_in_place(&self) -> bool {
+        self.tombstones.is_empty() && self.tree.kind() == Kind::Put && self.tree.shows_newest()
     }
 
     /// Whether a key is shown whose newest visible version was copied to `value`, which then holds what is

@@ -9,20 +9,19 @@
 //! say which entry a seek through the cache finds, the cursor can wait there: it shows the key, and reads
 //! the segment when it is opened. So a merge reads only what it reaches (S19).
 
+mod blocks;
 mod locate;
 
 use super::Run;
 use super::fetch::{Fetched, Reading};
-use super::index::{Index, SharedIndex};
+use super::index::SharedIndex;
 use super::meta::Numbering;
-use super::piece::{Direction, Piece, Source, limit_bytes};
+use super::piece::{Direction, Piece, Source};
 use super::reference::ValueRef;
-use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
-use crate::cache::{BlockCache, FramePin, Holder};
+use crate::cache::{BlockCache, Holder};
 use crate::error::{Error, Result};
-use crate::trace::Purpose;
 use std::sync::Arc;
 
 /// The minimal number of bytes that are read ahead in one request, if enough blocks are left, where the
@@ -131,13 +130,6 @@ impl<O: KeyOrder> RunCursor<O> {
         &self.run
     }
 
-    /// The index of a segment.
-    fn index(&mut self, segment: usize) -> Result<&Index> {
-        let (owner, cache) = (&self.run.segments[segment], self.holder.cache());
-        let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache));
-        index.map(|index| &**index)
-    }
-
     #[inline]
     fn bytes(&self) -> &[u8] {
         self.source.bytes(self.piece.as_deref())
@@ -208,102 +200,6 @@ impl<O: KeyOrder> RunCursor<O> {
         if let (Source::Frame(pin), Some((_, index))) = (&self.source, &self.index) {
             self.holder.hold(pin.size() + index.bytes() + self.fetched.held());
         }
-        Ok(())
-    }
-
-    /// Moves into a block without choosing an entry.
-    fn enter(&mut self, segment: usize, block: usize, direction: Direction) -> Result<()> {
-        self.valid = false;
-        let (owner, cache) = (&self.run.segments[segment], self.holder.cache());
-        let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache))?;
-        let numbering = index.numbering;
-        let layout = if self.fill_cache {
-            let streak = if self.readahead { self.streak } else { 0 };
-            let pin = pin_block(owner, index, block, (direction, streak))?;
-            let layout = *pin.block().layout();
-            self.holder.hold(pin.size() + index.bytes());
-            self.source = Source::Frame(pin);
-            layout
-        } else {
-            let (run, index) = (self.run.clone(), index.clone());
-            self.source = Source::Nowhere;
-            self.enter_piece(segment, &run.segments[segment], &index, block, direction)?
-        };
-        (self.segment, self.block, self.numbering) = (segment, block, numbering);
-        self.count = layout.count();
-        self.layout = Some(layout);
-        Ok(())
-    }
-
-    fn enter_piece(
-        &mut self,
-        segment: usize,
-        owner: &Segment,
-        index: &Index,
-        block: usize,
-        direction: Direction,
-    ) -> Result<Layout> {
-        let place = index.places[block];
-        let (cache, usual) = (self.holder.cache(), self.piece_bytes);
-        let piece = &mut **self.piece.get_or_insert_with(|| Box::new(Piece::of(cache)));
-        let held = piece.offset..piece.offset + piece.len as u64;
-        if piece.segment != segment || place.offset < held.start || place.end() > held.end {
-            let whole = match direction {
-                Direction::Forward => block..index.places.len(),
-                Direction::Backward => 0..block + 1,
-            };
-            let range = limit_bytes(index, whole, block, (direction, usual));
-            let offset = index.places[range.start].offset;
-            let len = (index.places[range.end - 1].end() - offset) as usize;
-            piece.make_room(len, usual);
-            let took = owner.file().read(&mut piece.pages[..len], offset, "block")?;
-            (piece.segment, piece.offset, piece.len) = (segment, offset, len);
-            cache.count_read(Purpose::Compaction, len as u64, took);
-        }
-        let start = (place.offset - piece.offset) as usize;
-        let stored = &piece.pages[start..start + place.len as usize];
-        let kept = piece.scratch.capacity();
-        let (layout, raw) = owner.decode_block(index, &place, stored, &mut piece.scratch)?;
-        if piece.scratch.capacity() != kept {
-            piece.count();
-        }
-        self.source = match raw {
-            Some(range) => Source::Piece(start + range.start..start + range.end),
-            None => Source::Scratch,
-        };
-        Ok(layout)
-    }
-
-    /// The block after the current one.
-    fn following(&self) -> Option<(usize, usize)> {
-        let (_, index) = self.index.as_ref().filter(|(held, _)| *held == self.segment)?;
-        if self.block + 1 < index.places.len() {
-            return Some((self.segment, self.block + 1));
-        }
-        (self.segment + 1 < self.run.segments.len()).then_some((self.segment + 1, 0))
-    }
-
-    /// The block before the current one.
-    fn preceding(&mut self) -> Result<Option<(usize, usize)>> {
-        if self.block > 0 {
-            return Ok(Some((self.segment, self.block - 1)));
-        }
-        let Some(segment) = self.segment.checked_sub(1) else { return Ok(None) };
-        let blocks = self.index(segment)?.places.len();
-        Ok(Some((segment, blocks - 1)))
-    }
-
-    fn step_block(&mut self, direction: Direction) -> Result<()> {
-        self.valid = false;
-        let next = match direction {
-            Direction::Forward => self.following(),
-            Direction::Backward => self.preceding()?,
-        };
-        let Some((segment, block)) = next else { return Ok(()) };
-        self.streak += 1;
-        self.enter(segment, block, direction)?;
-        let entry = if direction == Direction::Forward { 0 } else { self.count - 1 };
-        self.show(entry, false);
         Ok(())
     }
 
@@ -395,40 +291,6 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 }
 
-/// The index of a segment, which is loaded unless it is `held` already; `through`: whether reads go through the cache.
-/// Compactions do not keep the indexes that they read: their segments go. Readers of the same run share the counts
-/// of references to it and to its indexes, so a cursor counts none that it can do without.
-fn held_index<'h>(
-    held: &'h mut Option<(usize, SharedIndex)>,
-    (segment, owner): (usize, &Segment),
-    (cache, through): (&Arc<BlockCache>, bool),
-) -> Result<&'h SharedIndex> {
-    let found = match held.take_if(|(held, _)| *held == segment) {
-        Some(found) => found,
-        None if through => (segment, owner.index(cache, Purpose::Scan)?),
-        None => (segment, owner.index_once(cache, Purpose::Compaction)?),
-    };
-    Ok(&held.insert(found).1)
-}
-
-/// A block from the cache. A scan that has entered a `streak` of neighbouring blocks reads some ahead.
-fn pin_block(
-    owner: &Segment,
-    index: &Index,
-    block: usize,
-    (direction, streak): (Direction, usize),
-) -> Result<FramePin> {
-    if streak < 2 {
-        return owner.block(index, block, Purpose::Scan);
-    }
-    let ahead = (1 << streak.min(8)).min(AHEAD_MAX);
-    let range = match direction {
-        Direction::Forward => block..(block + ahead).min(index.places.len()),
-        Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
-    };
-    owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
-}
-
 impl<O: KeyOrder> Cursor for RunCursor<O> {
     #[inline]
     fn valid(&self) -> bool {
@@ -474,6 +336,17 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         // What is no reference is reported when the value is read.
         let reference = || ValueRef::decode(self.stored_kind(), self.value());
         !self.fetched.is_there() && reference().is_ok_and(|found| found.is_in_pieces())
+    }
+
+    #[inline]
+    fn shows_newest(&self) -> bool {
+        let newest = if self.entry == 0 {
+            !self.may_continue()
+        } else {
+            self.current().is_some_and(|block| block.is_newest(&self.order, self.entry))
+        };
+        // Seeded: an entry counts as the newest of its key although a newer one is before it.
+        (newest || bug!("run_newest_although_one_precedes")) && self.fetched.is_there()
     }
 
     #[inline]

@@ -120,6 +120,9 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn is_in_pieces(&self) -> bool {
         self.cursor.is_in_pieces()
     }
+    fn shows_newest(&self) -> bool {
+        self.cursor.shows_newest()
+    }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.note(|cursor| cursor.seek(key, below))
     }

@@ -20,6 +20,28 @@ fn heads_never_contradict_the_order() {
 }
 
 #[test]
+fn keys_are_compared_as_their_bytes_are() {
+    // Keys that differ at each place, or end there, before and behind the words that are compared without a call.
+    let long: Vec<u8> = (0..44u8).map(|byte| byte.wrapping_mul(7)).collect();
+    let cut = (0..=long.len()).map(|len| long[..len].to_vec());
+    let changed = |by: u8| {
+        let long = &long;
+        (0..long.len()).map(move |at| {
+            let mut key = long.clone();
+            key[at] = key[at].wrapping_add(by);
+            key
+        })
+    };
+    let keys: Vec<Vec<u8>> = cut.chain(changed(1)).chain(changed(0x80)).collect();
+    for a in &keys {
+        for b in &keys {
+            assert_eq!(Bytewise.compare(a, b), a.cmp(b), "{a:?} {b:?}");
+            assert_eq!(same_bytes(a, b), a == b, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
 fn a_head_is_padded_with_zeros() {
     for len in 0..12 {
         let key: Vec<u8> = (0..len).map(|byte| 0xF0 + byte).collect();

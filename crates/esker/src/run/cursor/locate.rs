@@ -1,6 +1,7 @@
 //! Where a seek in a run goes: what is known of it without reading, and ahead of its time.
 
-use super::{Located, RunCursor, held_index};
+use super::blocks::held_index;
+use super::{Located, RunCursor};
 use crate::base::KeyOrder;
 use crate::error::Result;
 

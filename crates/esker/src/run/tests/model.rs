@@ -84,8 +84,14 @@ fn check_cursor<O: KeyOrder>(
     }
     assert!(!cursor.valid());
     cursor.seek_to_last().unwrap();
-    for entry in entries.iter().rev() {
+    for (i, entry) in entries.iter().enumerate().rev() {
         assert_eq!(shown(order, cursor).as_ref(), Some(entry));
+        let newer = i > 0 && order.compare(&entries[i - 1].0, &entry.0).is_eq();
+        assert!(
+            !(newer && cursor.shows_newest()),
+            "entry {i} of {} is not the newest",
+            entries.len()
+        );
         cursor.prev().unwrap();
     }
     assert!(!cursor.valid());
