@@ -27,7 +27,8 @@ pub(super) struct Habits {
     /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
     smaller: usize,
     /// Free pieces that were used may take the capacity divided by this, within [`UNUSED_BYTES_MIN`] and
-    /// [`UNUSED_BYTES_MAX`]; then the system gets their pages. A huge page of which it gets a part is none any more.
+    /// [`UNUSED_BYTES_MAX`], and of a cache with a pool also what it may have and has not; then the system gets their
+    /// pages. A huge page of which it gets a part is none any more, and each part interrupts all threads of the process.
     unused: u64,
 }
 
@@ -125,6 +126,7 @@ impl Chunks {
             };
             class.count += 1;
             class.push(Chunk::begin(memory, shape));
+            self.take_room();
         }
         let (start, clean, left) = class.take()?;
         // Under the lock: what another thread takes off may be part of what this one adds.
@@ -175,6 +177,10 @@ impl Chunks {
         }
         for pass in 1.. {
             let most = self.unused_max();
+            if self.unused.load(Ordering::Relaxed) <= most {
+                self.release_at.store(most, Ordering::Relaxed);
+                return;
+            }
             let cleaned = self.release_all();
             let unused = self.unused.load(Ordering::Relaxed);
             // What was freed meanwhile may be too much again: other threads do not come here. Where the system takes
@@ -219,10 +225,34 @@ impl Chunks {
         free + spare as u64
     }
 
-    /// Bytes of free pieces that may be resident.
+    /// Bytes of free pieces that may be resident: always some, and more as long as the cache has not as much memory as
+    /// it may have.
     fn unused_max(&self) -> u64 {
-        let most = self.capacity.load(Ordering::Relaxed) / self.habits.unused;
-        most.clamp(UNUSED_BYTES_MIN, UNUSED_BYTES_MAX)
+        let capacity = self.capacity.load(Ordering::Relaxed);
+        let most = (capacity / self.habits.unused).clamp(UNUSED_BYTES_MIN, UNUSED_BYTES_MAX);
+        // Seeded: free pieces go to the system, page by page, although the cache has not what it may have.
+        if self.pool.is_none() || bug!("cache_free_pieces_never_wait") {
+            return most;
+        }
+        let used = self.taken().saturating_sub(self.unused.load(Ordering::Relaxed));
+        most.max(capacity.saturating_sub(used))
+    }
+
+    /// Bytes of chunks, and what else the cache has.
+    fn taken(&self) -> u64 {
+        let chunks = (self.count.load(Ordering::Relaxed) * self.bytes) as u64;
+        chunks + self.others.load(Ordering::Relaxed)
+    }
+
+    /// A chunk came, so fewer free pieces may be resident.
+    fn take_room(&self) {
+        let most = self.unused_max();
+        // Whoever releases pages computes this anew.
+        let lower = |at| (at != u64::MAX && at > most).then_some(most);
+        // Seeded: what may wait beside the cache never becomes less while the cache grows.
+        if !bug!("cache_free_pieces_wait_for_ever") {
+            let _ = self.release_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+        }
     }
 
     /// The cache keeps about so many bytes.
@@ -286,11 +316,9 @@ impl Chunks {
 
     /// Tells the pool how many chunks the cache may still have.
     fn tell(&self) {
-        let load = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
         let room = || {
-            let chunks = (self.count.load(Ordering::Relaxed) * self.bytes) as u64;
-            let taken = chunks + load(&self.others);
-            let room = load(&self.capacity).saturating_sub(taken) / self.bytes as u64;
+            let capacity = self.capacity.load(Ordering::Relaxed);
+            let room = capacity.saturating_sub(self.taken()) / self.bytes as u64;
             usize::try_from(room).unwrap_or(usize::MAX)
         };
         if let Some(pool) = &self.pool {

@@ -402,6 +402,29 @@ fn chunks_wait_for_memtables_and_for_frames() {
     assert!(waiting() <= set + (16 << 20), "{}", waiting());
 }
 
+/// Each page that goes back interrupts all threads, so free pieces wait for frames of their size while the cache has not
+/// what it may have, and no longer.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn free_pieces_wait_while_the_cache_has_room() {
+    let capacity = 160 << 20;
+    let pool = Arc::new(ChunkPool::new(8 << 20));
+    let cache = Arc::new(BlockCache::with_pool(capacity, &pool));
+    let frames = |count: usize, bytes| (0..count).map(|_| cache.frame(bytes)).collect::<Vec<_>>();
+    let (mut number, mut kept) = (0, frames(2_500, 33_000));
+    kept.retain(|_| {
+        number += 1;
+        number % 4 == 0
+    });
+    assert!(cache.unused() > 55 << 20, "{} bytes wait", cache.unused());
+    // Frames of another size take more than what is left.
+    let mut others = frames(2_000, 66_000);
+    drop(others.pop());
+    let used = (kept.len() * 33_000 + others.len() * 66_000) as u64;
+    let resident = used + cache.unused();
+    assert!(resident <= capacity + capacity / 8, "{resident} bytes, of which {used} are used");
+}
+
 /// The slices of indexes that come and go at random, as those of a tree do that is larger than the cache: each keeps
 /// its elements, their chunks take little more than they do, and nothing is left of them.
 #[test]

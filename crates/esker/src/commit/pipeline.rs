@@ -21,7 +21,7 @@ use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
     payload_sum, record_bytes,
 };
-use crate::wal::{Chain, LogFile, Medium, Reach, Record, RecordKind, Recovered};
+use crate::wal::{Chain, LogFile, Medium, RELEASE_BYTES_MIN, Reach, Record, RecordKind, Recovered};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
@@ -326,12 +326,16 @@ impl Pipeline {
     fn sync_files(&self, upto: Seq, visible: impl Fn() -> Seq) -> Result<()> {
         // Seeded: a sync of the log says that it is done and syncs nothing.
         bug!("commit_sync_does_nothing", return Ok(()));
-        self.group.sync(upto, visible, |from, until| {
+        self.group.sync(upto, visible, |from, target| {
             // Seeded: only the newest log file is synced, so a power cut leaves a hole before
             // durable records.
-            let from = if bug!("commit_older_segments_not_synced") { until - 1 } else { from };
-            self.space.span(from, until).iter().try_for_each(|log_file| {
-                log_file.release(from, until);
+            let from = if bug!("commit_older_segments_not_synced") { target - 1 } else { from };
+            let much = target - from >= RELEASE_BYTES_MIN;
+            self.space.span(from, target).iter().try_for_each(|log_file| {
+                if much {
+                    // Also what is written while earlier files are synced is written out with the last one.
+                    log_file.release(from);
+                }
                 log_file.sync()
             })
         })

@@ -25,8 +25,8 @@ pub fn file_number(name: &str) -> Option<u64> {
     NAME.number(name)
 }
 
-/// Below this, the call that releases pages costs more than it saves.
-const RELEASE_BYTES_MIN: u64 = 256 << 10;
+/// If less is synced, the calls that release pages cost more than they save.
+pub const RELEASE_BYTES_MIN: u64 = 256 << 10;
 
 /// How records get into the file (R10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,16 +207,15 @@ impl LogFile {
         self.file.file.sync_data().context("sync", &self.file.path)
     }
 
-    /// Takes what was written from `from` to `until` out of the memory of the process, if it is much: what
-    /// is synced next should not be mapped ([`LogMap::release`]).
-    pub fn release(&self, from: Seq, until: Seq) {
+    /// Takes what was written from `from` on out of the memory of the process, and all that follows: what is synced
+    /// next should not be mapped ([`LogMap::release`]), and a recycled file has records of its last use there that no
+    /// sync wrote out.
+    pub fn release(&self, from: Seq) {
         let Some(map) = &self.file.map else { return };
-        let (offset, len) = self.within(from, until);
+        let (offset, _) = self.within(from, from);
         // Seeded: a sync interrupts the writers for each page that it writes out.
         bug!("wal_synced_pages_stay_mapped", return);
-        if len >= RELEASE_BYTES_MIN {
-            map.release(offset, len);
-        }
+        map.release(offset, map.len().saturating_sub(offset));
     }
 
     /// Makes the pages of `len` bytes from `position` resident, by reading them (R9).

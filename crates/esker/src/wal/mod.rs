@@ -37,7 +37,7 @@ mod tests;
 pub use chain::{Chain, ChainFile, Policy};
 pub use format::{LogFileHeader, Record, RecordKind};
 pub use inspect::{Inspected, inspect, verify};
-pub use log_file::{AllocatedFile, LogFile, Medium, file_name, file_number};
+pub use log_file::{AllocatedFile, LogFile, Medium, RELEASE_BYTES_MIN, file_name, file_number};
 pub use recover::{Reach, Recovered, recover};
 pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_file};
 
