@@ -41,7 +41,7 @@ impl KeyOrder for Bytewise {
     }
 }
 
-/// Up to this many bytes are compared without a call.
+/// Whole words of 8 bytes are compared without a call, up to this many bytes.
 const WORDS_BYTES: usize = 32;
 
 /// Byte order. Most keys are short, and a call of the library's function takes longer than to compare their words.

@@ -26,9 +26,8 @@ pub(super) struct Habits {
     spare: usize,
     /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
     smaller: usize,
-    /// Free pieces that were used may take the capacity divided by this, within [`UNUSED_BYTES_MIN`] and
-    /// [`UNUSED_BYTES_MAX`], and of a cache with a pool also what it may have and has not; then the system gets their
-    /// pages. A huge page of which it gets a part is none any more, and each part interrupts all threads of the process.
+    /// Where a cache has all that it may have, or has no pool, free pieces that were used may take the capacity divided by
+    /// this, within [`UNUSED_BYTES_MIN`] and [`UNUSED_BYTES_MAX`]; beyond that the system gets their pages. A huge page of which it gets a part is none any more, and each part interrupts all threads of the process.
     unused: u64,
 }
 
@@ -66,7 +65,8 @@ pub(super) struct Chunks {
     /// Bytes of free pieces that are not clean, and from how many on the system gets their pages.
     unused: AtomicU64,
     release_at: AtomicU64,
-    /// Bytes of clean pieces that stayed resident with the pages that they share with others.
+    /// Bytes of clean pieces, and what of them stayed resident with the pages that they share with others.
+    clean: AtomicU64,
     left: AtomicU64,
     classes: [Mutex<Class>; CLASSES],
 }
@@ -104,6 +104,7 @@ impl Chunks {
             others: AtomicU64::new(0),
             unused: AtomicU64::new(0),
             release_at: AtomicU64::new(UNUSED_BYTES_MIN),
+            clean: AtomicU64::new(0),
             left: AtomicU64::new(0),
             classes: std::array::from_fn(class),
         }
@@ -111,7 +112,7 @@ impl Chunks {
 
     pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
         let mut class = self.classes[class_of(asked)?].lock();
-        let shape = class.shape;
+        let (shape, mut came) = (class.shape, false);
         if shape.pieces < self.habits.least {
             return None;
         }
@@ -126,7 +127,8 @@ impl Chunks {
             };
             class.count += 1;
             class.push(Chunk::begin(memory, shape));
-            self.take_room();
+            self.clean.fetch_add((shape.pieces * shape.piece) as u64, Ordering::Relaxed);
+            came = true;
         }
         let (start, clean, left) = class.take()?;
         // Under the lock: what another thread takes off may be part of what this one adds.
@@ -134,8 +136,10 @@ impl Chunks {
             self.left.fetch_add(left, Ordering::Relaxed);
         }
         drop(class);
-        if !clean {
-            self.unused.fetch_sub(shape.piece as u64, Ordering::Relaxed);
+        let of = if clean { &self.clean } else { &self.unused };
+        of.fetch_sub(shape.piece as u64, Ordering::Relaxed);
+        if came {
+            self.look();
         }
         Some(Piece { start, asked, origin: Origin::Chunk })
     }
@@ -153,19 +157,42 @@ impl Chunks {
         }
         // SAFETY: as the caller promises; it is of this class, whose lock is held.
         let empty = unsafe { class.put_back(piece.start, self.habits.waits) };
-        let unused = self.unused.fetch_add(shape.piece as u64, Ordering::Relaxed);
+        self.unused.fetch_add(shape.piece as u64, Ordering::Relaxed);
         if let Some(chunk) = empty {
             // SAFETY: the lock of the class is held, and the chunk has its shape.
             let (dirty, left) = unsafe { (chunk.dirty(shape) * shape.piece, chunk.left()) };
+            let clean = shape.pieces * shape.piece - dirty;
             self.unused.fetch_sub(dirty as u64, Ordering::Relaxed);
+            self.clean.fetch_sub(clean as u64, Ordering::Relaxed);
             self.left.fetch_sub(left as u64, Ordering::Relaxed);
             drop(class);
             // SAFETY: no piece of it is in use, and its class does not have it any more.
             unsafe { self.give(chunk, shape) };
-        } else if unused >= self.release_at.load(Ordering::Relaxed) {
+        } else {
             drop(class);
+            self.look();
+        }
+    }
+
+    /// Lets the system have the pages of free pieces if these are too many. No lock of a class may be held.
+    #[inline]
+    fn look(&self) {
+        let unused = self.unused.load(Ordering::Relaxed);
+        if unused > self.release_at.load(Ordering::Relaxed) && self.is_over() {
             self.release();
         }
+    }
+
+    /// Whether the cache has as much memory as it may have, so that no free piece may wait beside it. Where no pool gives
+    /// the chunks this is not known.
+    fn is_over(&self) -> bool {
+        let load = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
+        // Seeded: free pieces go to the system, page by page, although the cache has not what it may have.
+        let known = self.pool.is_some() && !bug!("cache_free_pieces_never_wait");
+        // Seeded: free pieces wait beside a cache that has all that it may have.
+        bug!("cache_free_pieces_wait_for_ever", return false);
+        let resident = (self.taken() + load(&self.left)).saturating_sub(load(&self.clean));
+        !known || resident > load(&self.capacity)
     }
 
     /// Lets the system have the pages of free pieces.
@@ -177,10 +204,6 @@ impl Chunks {
         }
         for pass in 1.. {
             let most = self.unused_max();
-            if self.unused.load(Ordering::Relaxed) <= most {
-                self.release_at.store(most, Ordering::Relaxed);
-                return;
-            }
             let cleaned = self.release_all();
             let unused = self.unused.load(Ordering::Relaxed);
             // What was freed meanwhile may be too much again: other threads do not come here. Where the system takes
@@ -214,6 +237,7 @@ impl Chunks {
         let (before, cleaned, left) =
             unsafe { (chunk.left(), chunk.release(shape) * shape.piece, chunk.left()) };
         self.unused.fetch_sub(cleaned as u64, Ordering::Relaxed);
+        self.clean.fetch_add(cleaned as u64, Ordering::Relaxed);
         self.left.fetch_add((left as u64).wrapping_sub(before as u64), Ordering::Relaxed);
         cleaned
     }
@@ -225,17 +249,10 @@ impl Chunks {
         free + spare as u64
     }
 
-    /// Bytes of free pieces that may be resident: always some, and more as long as the cache has not as much memory as
-    /// it may have.
+    /// Bytes of free pieces that may be resident, even where the cache has all that it may have.
     fn unused_max(&self) -> u64 {
-        let capacity = self.capacity.load(Ordering::Relaxed);
-        let most = (capacity / self.habits.unused).clamp(UNUSED_BYTES_MIN, UNUSED_BYTES_MAX);
-        // Seeded: free pieces go to the system, page by page, although the cache has not what it may have.
-        if self.pool.is_none() || bug!("cache_free_pieces_never_wait") {
-            return most;
-        }
-        let used = self.taken().saturating_sub(self.unused.load(Ordering::Relaxed));
-        most.max(capacity.saturating_sub(used))
+        let most = self.capacity.load(Ordering::Relaxed) / self.habits.unused;
+        most.clamp(UNUSED_BYTES_MIN, UNUSED_BYTES_MAX)
     }
 
     /// Bytes of chunks, and what else the cache has.
@@ -244,25 +261,12 @@ impl Chunks {
         chunks + self.others.load(Ordering::Relaxed)
     }
 
-    /// A chunk came, so fewer free pieces may be resident.
-    fn take_room(&self) {
-        let most = self.unused_max();
-        // Whoever releases pages computes this anew.
-        let lower = |at| (at != u64::MAX && at > most).then_some(most);
-        // Seeded: what may wait beside the cache never becomes less while the cache grows.
-        if !bug!("cache_free_pieces_wait_for_ever") {
-            let _ = self.release_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
-        }
-    }
-
     /// The cache keeps about so many bytes.
     pub(super) fn set_capacity(&self, bytes: u64) {
         self.capacity.store(bytes, Ordering::Relaxed);
         let most = self.unused_max();
         self.release_at.store(most, Ordering::Relaxed);
-        if self.unused.load(Ordering::Relaxed) > most {
-            self.release();
-        }
+        self.look();
         self.tell();
     }
 
@@ -278,6 +282,9 @@ impl Chunks {
             true => self.others.fetch_add(bytes, Ordering::Relaxed),
             false => self.others.fetch_sub(bytes, Ordering::Relaxed),
         };
+        if came {
+            self.look();
+        }
     }
 
     fn take(&self, chunk_bytes: usize) -> Option<budget::Chunk> {

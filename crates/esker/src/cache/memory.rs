@@ -18,7 +18,8 @@
 //! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
 //!    The queues of the cache evict about in the order of insertion, so frames that were made
 //!    together leave together. Indexes are evicted at random, and a cache that shrinks has free pieces in every chunk:
-//!    where these come to more than a part of the capacity ([`Habits`](super::chunks::Habits)), the system gets their pages.
+//!    where these come to more than a part of the capacity, and the cache has all that it may have
+//!    ([`Habits`](super::chunks::Habits)), the system gets their pages.
 //! 4. The bytes of a frame behind its header are initialised: those of a chunk are, nothing is in a free frame, and a
 //!    chunk that goes back has zeroes where a header may have left bytes without a value.
 //!

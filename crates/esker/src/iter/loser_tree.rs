@@ -37,6 +37,9 @@ pub(super) struct Contender {
 /// From this many cursors on, seeks are prepared in all of them first.
 const PREPARED_FROM: usize = 3;
 
+/// A cursor whose source got more entries than this since it moved seeks when the direction changes.
+const STEPS_MAX: u32 = 8;
+
 /// Marks a node without a contender, while the tree is built.
 const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
 
@@ -299,7 +302,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
     /// Changes the direction and goes one entry that way.
     ///
     /// By invariant 2, one step per cursor would be enough if the sources did not change. A
-    /// memtable may have new entries since, so every cursor walks until it is past the pivot.
+    /// memtable may have new entries since, so every cursor walks until it is past the pivot, or seeks if these are many.
     #[cold]
     fn turn(&mut self, backward: bool) -> Result<()> {
         let mut pivot = std::mem::take(&mut self.pivot);
@@ -315,15 +318,28 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
                 if !cursor.valid() {
                     cursor.seek_to_last()?;
                 }
+                let mut steps = 0;
                 while cursor.valid() && compare_to(&order, cursor, &pivot, seq).is_ge() {
-                    cursor.prev()?;
+                    steps += 1;
+                    if steps == STEPS_MAX {
+                        cursor.seek(&pivot, seq + 1)?;
+                        if !cursor.valid() {
+                            cursor.seek_to_last()?;
+                        }
+                    } else {
+                        cursor.prev()?;
+                    }
                 }
             } else {
                 if !cursor.valid() {
                     cursor.seek_to_first()?;
                 }
+                let mut steps = 0;
                 while cursor.valid() && compare_to(&order, cursor, &pivot, seq).is_le() {
-                    cursor.next()?;
+                    steps += 1;
+                    // Seeded: a turn walks over all that others wrote since, entry by entry.
+                    let seeks = steps == STEPS_MAX && !bug!("iter_turn_walks_on");
+                    if seeks { cursor.seek(&pivot, seq)? } else { cursor.next()? }
                 }
             }
             Ok(())

@@ -25,6 +25,9 @@ pub fn file_number(name: &str) -> Option<u64> {
     NAME.number(name)
 }
 
+/// No page is larger.
+const PAGE_BYTES_MAX: u64 = 64 << 10;
+
 /// If less is synced, the calls that release pages cost more than they save.
 pub const RELEASE_BYTES_MIN: u64 = 256 << 10;
 
@@ -215,6 +218,8 @@ impl LogFile {
         let (offset, _) = self.within(from, from);
         // Seeded: a sync interrupts the writers for each page that it writes out.
         bug!("wal_synced_pages_stay_mapped", return);
+        // What was synced of its first page is written out again, too.
+        let offset = offset.saturating_sub(PAGE_BYTES_MAX);
         map.release(offset, map.len().saturating_sub(offset));
     }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, SEQ_MAX};
 use crate::iter::testing::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -259,6 +259,7 @@ type Shared = Rc<RefCell<BTreeMap<(Vec<u8>, Reverse<Seq>), Entry>>>;
 struct Growing {
     entries: Shared,
     here: Option<Entry>,
+    moves: Rc<Cell<u64>>,
 }
 
 impl Growing {
@@ -271,12 +272,14 @@ impl Growing {
     }
 
     fn first_after(&mut self, place: Bound<(Vec<u8>, Reverse<Seq>)>) -> Result<()> {
+        self.moves.set(self.moves.get() + 1);
         let entries = self.entries.borrow();
         self.here = entries.range((place, Bound::Unbounded)).next().map(|entry| entry.1.clone());
         Ok(())
     }
 
     fn last_before(&mut self, place: Bound<(Vec<u8>, Reverse<Seq>)>) -> Result<()> {
+        self.moves.set(self.moves.get() + 1);
         let entries = self.entries.borrow();
         let mut range = entries.range((Bound::Unbounded, place));
         self.here = range.next_back().map(|entry| entry.1.clone());
@@ -302,6 +305,11 @@ impl Cursor for Growing {
     }
     fn value(&self) -> &[u8] {
         &self.here().value
+    }
+    fn shows_newest(&self) -> bool {
+        let entries = self.entries.borrow();
+        let mut before = entries.range(..self.place());
+        before.next_back().is_none_or(|(place, _)| place.0 != self.here().key)
     }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.first_after(Bound::Excluded((key.to_vec(), Reverse(below))))
@@ -337,7 +345,7 @@ fn entries_that_arrive_during_the_walk_change_nothing() {
         let mut sources = Sources::with_room(levels.len());
         for (level, shared) in levels.iter().zip(&shared) {
             level.entries.iter().for_each(|entry| add(shared, entry.clone()));
-            let cursor = Growing { entries: Rc::clone(shared), here: None };
+            let cursor = Growing { entries: Rc::clone(shared), here: None, moves: Rc::default() };
             sources.push(cursor, SEQ_MAX);
         }
         let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
@@ -360,4 +368,36 @@ fn entries_that_arrive_during_the_walk_change_nothing() {
         };
         walk_at_random(&mut random, &mut iter, &expected, keys, disturb).expect("cannot fail");
     }
+}
+
+#[test]
+fn a_turn_takes_few_steps_however_many_entries_have_arrived() {
+    let (large, small) = (Shared::default(), Shared::default());
+    let add = |to: &Shared, key: u64, seq| {
+        let entry = Entry::put(&number_key(key), seq, b"v");
+        to.borrow_mut().insert((entry.key.clone(), Reverse(seq)), entry);
+    };
+    (1..20).for_each(|key| add(&large, 1_000 * key, key));
+    add(&small, 500, 25);
+    let moves: Rc<Cell<u64>> = Rc::default();
+    let mut sources = Sources::with_room(2);
+    for entries in [&large, &small] {
+        let (entries, moves) = (Rc::clone(entries), Rc::clone(&moves));
+        sources.push(Growing { entries, here: None, moves }, SEQ_MAX);
+    }
+    let tombstones: Vec<Vec<RangeTombstone>> = Vec::new();
+    let reading = reading(30, 0);
+    let mut iter = VisibleIter::new(Bytewise, sources, tombstones, reading, Bounds::default());
+    iter.seek_to_last().expect("cannot fail");
+    for key in (2..20).rev() {
+        assert_eq!(iter.key(), number_key(1_000 * key));
+        iter.prev().expect("cannot fail");
+    }
+    assert_eq!(iter.key(), number_key(1_000));
+    // One cursor stands below them.
+    (501..999).for_each(|key| add(&small, key, 1_000 + key));
+    moves.set(0);
+    iter.next().expect("cannot fail");
+    assert_eq!(iter.key(), number_key(2_000));
+    assert!(moves.get() < 20, "{} moves", moves.get());
 }
