@@ -68,7 +68,7 @@ fn compare_bytes(a: &[u8], b: &[u8]) -> Ordering {
     if left.is_empty() || right.is_empty() { left.len().cmp(&right.len()) } else { left.cmp(right) }
 }
 
-/// Whether two keys have the same bytes, as fast as [`compare_bytes`].
+/// Whether two keys have the same bytes, without a call where they are short.
 #[inline]
 pub fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && compare_bytes(a, b).is_eq()
