@@ -303,7 +303,7 @@ impl<'a> Block<'a> {
 
     /// Whether it is certain that entry `i` is the newest of its key in this block.
     #[inline]
-    pub fn is_newest<O: KeyOrder>(&self, _order: &O, i: usize) -> bool {
+    pub fn is_newest<O: KeyOrder>(&self, i: usize) -> bool {
         if i == 0 || !self.layout.has(flag::SEQS) {
             // Entries of one key differ in their sequence numbers, and here all have none.
             return true;

@@ -27,7 +27,8 @@ pub(super) struct Habits {
     /// Chunks of small pieces may be smaller by this divisor: they have room for about [`PIECES`].
     smaller: usize,
     /// Where a cache has all that it may have, or has no pool, free pieces that were used may take the capacity divided by
-    /// this, within [`UNUSED_BYTES_MIN`] and [`UNUSED_BYTES_MAX`]; beyond that the system gets their pages. A huge page of which it gets a part is none any more, and each part interrupts all threads of the process.
+    /// this, within [`UNUSED_BYTES_MIN`] and [`UNUSED_BYTES_MAX`]; beyond that the system gets their pages. A huge page of
+    /// which it gets a part is none any more, and each part interrupts all threads of the process.
     unused: u64,
 }
 
@@ -183,8 +184,8 @@ impl Chunks {
         }
     }
 
-    /// Whether the cache has as much memory as it may have, so that no free piece may wait beside it. Where no pool gives
-    /// the chunks this is not known.
+    /// Whether the cache has as much memory as it may have, so that only few free pieces may wait beside it. Where no
+    /// pool gives the chunks this is not known, and counts as true.
     fn is_over(&self) -> bool {
         let load = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
         // Seeded: free pieces go to the system, page by page, although the cache has not what it may have.

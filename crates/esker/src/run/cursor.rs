@@ -343,7 +343,7 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         let newest = if self.entry == 0 {
             !self.may_continue()
         } else {
-            self.current().is_some_and(|block| block.is_newest(&self.order, self.entry))
+            self.current().is_some_and(|block| block.is_newest::<O>(self.entry))
         };
         // Seeded: an entry counts as the newest of its key although a newer one is before it.
         (newest || bug!("run_newest_although_one_precedes")) && self.fetched.is_there()
