@@ -46,6 +46,9 @@ const _: () = assert!(align_of::<Header>() <= ALIGN && HEADER_BYTES >= ALIGN);
 #[cfg(not(loom))]
 const _: () = assert!(HEADER_BYTES <= HEADER_BYTES_MAX);
 
+/// Cache lines of a frame that a seek touches: its header with the layout, the block's header with prefix, tags, heads.
+pub(super) const SOUGHT_LINES: usize = 5;
+
 /// Starts to fetch cache lines, counted from an address, which need not be a valid one.
 #[inline]
 fn prefetch_lines<T>(from: *const T, lines: std::ops::Range<usize>) {
@@ -268,11 +271,10 @@ impl<'a> FrameView<'a> {
         Self { frame, borrowed: PhantomData }
     }
 
-    /// Prefetches the cache lines that every lookup in the block touches: layout, header with
-    /// prefix, tags, heads. Without this, each would be a miss that waits for the previous one.
+    /// Prefetches the cache lines that every lookup in the block touches ([`SOUGHT_LINES`]). Without this, each would be a miss that waits for the previous one.
     #[inline]
     pub fn prefetch(self) {
-        prefetch_lines(self.frame.as_ptr(), 1..5);
+        prefetch_lines(self.frame.as_ptr(), 1..SOUGHT_LINES);
     }
 
     #[inline]

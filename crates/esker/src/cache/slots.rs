@@ -4,15 +4,13 @@
 //! and the cache takes all of them out again when the segment goes.
 
 use super::block_cache::BlockCache;
-use super::frame::{FrameBuf, FramePin, FrameView, Slot};
+use super::frame::{FrameBuf, FramePin, FrameView, SOUGHT_LINES, Slot};
 use super::slice::Slice;
 use crate::error::Result;
 use crate::sync::Guard;
 use std::fmt;
 use std::sync::Arc;
 
-/// Cache lines of a frame that a seek touches: layout, header with prefix, tags, heads.
-const SOUGHT_LINES: usize = 5;
 /// Cache lines that a scan touches before the processor has seen that it goes through them: these, and keys.
 const SCANNED_LINES: usize = 12;
 

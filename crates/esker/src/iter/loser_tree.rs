@@ -321,7 +321,8 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
                 let mut steps = 0;
                 while cursor.valid() && compare_to(&order, cursor, &pivot, seq).is_ge() {
                     steps += 1;
-                    if steps == STEPS_MAX {
+                    // Seeded: as `iter_turn_walks_on`, the other way.
+                    if steps == STEPS_MAX && !bug!("iter_turn_back_walks_on") {
                         cursor.seek(&pivot, seq + 1)?;
                         if !cursor.valid() {
                             cursor.seek_to_last()?;
@@ -406,9 +407,8 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
             if loser.live && loser.head == self.winner.head {
                 let other = &self.cursors[loser.source as usize];
                 // Seeded: a scan from the end shows an old entry of a key before the newer one of another source.
-                let other_key = bug!("iter_newest_in_one_source_only")
-                    || !same_key(&self.order, other.key(), winner.key());
-                if !other_key {
+                let same = same_key(&self.order, other.key(), winner.key());
+                if same && !bug!("iter_newest_in_one_source_only") {
                     return false;
                 }
             }

@@ -400,4 +400,12 @@ fn a_turn_takes_few_steps_however_many_entries_have_arrived() {
     iter.next().expect("cannot fail");
     assert_eq!(iter.key(), number_key(2_000));
     assert!(moves.get() < 20, "{} moves", moves.get());
+    // It stands behind its last entry now; these arrive before the one above it.
+    add(&small, 2_900, 26);
+    iter.seek(&number_key(2_000)).expect("cannot fail");
+    (2_001..2_899).for_each(|key| add(&small, key, 1_000 + key));
+    moves.set(0);
+    iter.prev().expect("cannot fail");
+    assert_eq!(iter.key(), number_key(1_000));
+    assert!(moves.get() < 30, "{} moves", moves.get());
 }

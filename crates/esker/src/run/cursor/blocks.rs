@@ -87,9 +87,15 @@ impl<O: KeyOrder> RunCursor<O> {
         Ok(layout)
     }
 
+    /// The index of the current segment, if it is there.
+    fn current_index(&self) -> Option<&SharedIndex> {
+        let (_, index) = self.index.as_ref().filter(|(held, _)| *held == self.segment)?;
+        Some(index)
+    }
+
     /// The block after the current one.
     fn following(&self) -> Option<(usize, usize)> {
-        let (_, index) = self.index.as_ref().filter(|(held, _)| *held == self.segment)?;
+        let index = self.current_index()?;
         if self.block + 1 < index.places.len() {
             return Some((self.segment, self.block + 1));
         }
@@ -100,8 +106,7 @@ impl<O: KeyOrder> RunCursor<O> {
     pub(super) fn may_continue(&self) -> bool {
         // Seeded: a scan from the end shows an old entry where a newer one ends the block before.
         bug!("run_block_before_not_looked_at", return false);
-        let index = self.index.as_ref().filter(|(held, _)| *held == self.segment);
-        let place = index.and_then(|(_, index)| index.places.get(self.block));
+        let place = self.current_index().and_then(|index| index.places.get(self.block));
         self.block == 0 || place.is_none_or(|place| place.continued)
     }
 
@@ -136,7 +141,7 @@ impl<O: KeyOrder> RunCursor<O> {
             Direction::Forward => self.block + 1,
             Direction::Backward => self.block.wrapping_sub(1),
         };
-        if let Some((_, index)) = self.index.as_ref().filter(|_| self.fill_cache) {
+        if let Some(index) = self.current_index().filter(|_| self.fill_cache) {
             index.slots.prefetch_scanned(next);
         }
     }
