@@ -406,8 +406,8 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
             let loser = self.losers[node];
             if loser.live && loser.head == self.winner.head {
                 let other = &self.cursors[loser.source as usize];
-                // Seeded: a scan from the end shows an old entry of a key before the newer one of another source.
                 let same = same_key(&self.order, other.key(), winner.key());
+                // Seeded: a scan from the end shows an old entry of a key before the newer one of another source.
                 if same && !bug!("iter_newest_in_one_source_only") {
                     return false;
                 }
