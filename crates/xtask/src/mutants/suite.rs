@@ -41,6 +41,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part { program: "suite", tests: &[] },
     Part { program: "concurrency", tests: &[] },
     Part { program: "contract_threads", tests: &[] },
+    Part { program: "locked_instructions", tests: &[] },
 ];
 
 /// Sizes of the campaigns: smaller than those of the suite itself.
