@@ -6,6 +6,7 @@
 
 use crate::engines::OpenOptions;
 use crate::harness::interrupt::INTERRUPTED;
+use crate::harness::measure::caches;
 use crate::harness::measure::machine::Machine;
 use crate::harness::runner::Runner;
 use crate::harness::settings::Settings;
@@ -109,6 +110,9 @@ pub(crate) fn run_one(
         durability: settings.durability,
         transactions: false,
     };
+    if spec.has_files() {
+        caches::write_back();
+    }
     let engine = spec.open(&options)?;
     let dir = spec.has_files().then_some(dir);
     let opened_with = engine.settings();

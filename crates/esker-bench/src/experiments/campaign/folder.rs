@@ -11,6 +11,7 @@
 
 use super::journal::Journal;
 use crate::experiments::published::Experiment;
+use crate::harness::measure::caches;
 use crate::harness::settings::Settings;
 use crate::{EngineSpec, Error, Result};
 use serde_json::{Value, json};
@@ -92,6 +93,7 @@ impl Folder {
     /// An empty directory for a database.
     pub fn renew(&self, database: &Path) -> Result<()> {
         self.remove(database, false)?;
+        caches::write_back();
         fs::create_dir(database).map_err(|error| Error::io("make", database, &error))
     }
 

@@ -23,7 +23,8 @@ pub fn of(settings: &Settings) -> Vec<String> {
         ),
         "Each run of an engine has a process of its own and a fresh directory; CPU time, context \
          switches, device bytes and peak memory are those of that process, and of the server that \
-         works for it if there is one."
+         works for it if there is one. Before it begins, the system writes what still waits to be \
+         written, so that no engine's syncs pay for the run before."
             .into(),
         "Rounds interleave the engines, and each round starts with the next one.".into(),
         "Figures are medians over rounds, with the lowest and the highest. A difference is called \

@@ -1,8 +1,11 @@
-//! Empties the system's cache of files, so that a step finds its data on the device.
+//! What the system's cache of files holds when a run or a step begins.
 //!
-//! Linux does so for `/proc/sys/vm/drop_caches`, which only the administrator may write. Pages that are
-//! not on the device yet stay in the cache, so everything is synced before. An engine's own cache is
-//! not touched.
+//! A run finds nothing that waits to be written. Otherwise its first syncs would write what the run before it left, and the
+//! removal of that run's files, and its longest write would be the other's.
+//!
+//! A step can find the cache empty, so that its data come from the device. Linux does so for
+//! `/proc/sys/vm/drop_caches`, which only the administrator may write. Pages that are not on the device yet stay in
+//! the cache, so everything is written before. An engine's own cache is not touched.
 
 use crate::{Error, Result};
 use std::fs::OpenOptions;
@@ -22,10 +25,15 @@ pub fn can_drop() -> Result<()> {
     }
 }
 
-/// Empties the cache.
-pub fn drop_now() -> Result<()> {
+/// Writes what waits to be written, of all programs.
+pub fn write_back() {
     #[cfg(unix)]
     nix::unistd::sync();
+}
+
+/// Empties the cache.
+pub fn drop_now() -> Result<()> {
+    write_back();
     let switch = OpenOptions::new().write(true).open(SWITCH);
     let done = switch.and_then(|mut switch| switch.write_all(b"1"));
     done.map_err(|error| Error::io("write", Path::new(SWITCH), &error))
