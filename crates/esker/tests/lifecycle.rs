@@ -35,8 +35,8 @@ fn assert_nothing_left(path: &Path) {
     while !names().is_empty() {
         thread::yield_now();
     }
-    // Runs are closed when the epoch in which they were last used is over.
-    live::collect_until(|| live::descriptors_under(path).is_empty());
+    let left = live::descriptors_under(path);
+    assert!(left.is_empty(), "{} descriptors are left: {left:?}", left.len());
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -282,6 +282,35 @@ fn what_outlives_close_says_that_it_is_closed() {
 }
 
 /// Byte order until it is told to panic.
+/// A database that was closed has no run file open and no block in memory, though there are handles.
+#[test]
+fn a_closed_database_lets_files_and_blocks_go() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path(), tiny()).unwrap();
+    for number in 0..4000 {
+        db.insert(live::padded(number, 0), live::padded(number, 100)).unwrap();
+    }
+    db.compact().unwrap();
+    assert_eq!(db.iter().unwrap().count(), 4000);
+    let cached = db.stats().memory.cache;
+    assert!(cached > 100 << 10, "{cached} bytes of blocks");
+    #[cfg(target_os = "linux")]
+    let files = || {
+        let mut open = live::descriptors_under(dir.path());
+        open.retain(|path| path.extension().is_some_and(|ending| ending == "run"));
+        open
+    };
+    #[cfg(target_os = "linux")]
+    assert!(files().len() > 3, "{:?}", files());
+    db.close().unwrap();
+    #[cfg(target_os = "linux")]
+    assert!(files().is_empty(), "{:?}", files());
+    assert_eq!(db.stats().memory.cache, 0);
+    drop(db);
+    assert_nothing_left(dir.path());
+}
+
 #[derive(Default, Clone)]
 struct Fragile(Arc<AtomicBool>);
 

@@ -18,7 +18,7 @@ use crate::stats::Stats;
 use crate::stats::counters::Counter;
 use crate::stats::gather::Sources;
 use crate::stats::measured::Remeasured;
-use crate::sync::Point;
+use crate::sync::{self, Point};
 use crate::waits::Cause;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -284,8 +284,12 @@ impl Core {
         if self.pipeline.is_some() {
             self.reserve.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
         }
+        // Nobody reads any more. What handles still refer to is a description of the trees.
+        self.cache.set_capacity(0);
+        sync::collect();
         self.state.retired.collect();
         self.files.collect();
+        self.files.close_open();
         let error = closed.as_ref().err().map(|error| error.kind().as_str());
         self.monitor.emit(EventKind::DatabaseClosed { duration: since.elapsed(), error });
         self.monitor.stop();

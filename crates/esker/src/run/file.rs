@@ -286,8 +286,8 @@ impl OpenFiles {
         Turn(self)
     }
 
-    /// Closes all files, because the rest of the process took more descriptors than expected.
-    fn close_all(&self) {
+    /// Closes all files: the database was closed, or the rest of the process took more descriptors than expected.
+    pub fn close_all(&self) {
         self.make_room(0, 0);
     }
 

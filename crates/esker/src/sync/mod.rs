@@ -33,7 +33,7 @@ mod threads;
 
 pub use aside::Aside;
 pub use contain::contain;
-pub use epoch::{Guard, pin};
+pub use epoch::{Guard, collect, pin};
 pub use epoch_cell::{EpochCell, EpochSlot};
 pub use gates::{Gates, Point, pass};
 pub use histogram::{Histogram, Latency, nanos_of};

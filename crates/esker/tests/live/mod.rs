@@ -1,5 +1,5 @@
 //! What the tests of a running database share: options under which everything happens all the
-//! time, seeds, and waiting for the collector of the epochs.
+//! time, and seeds.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use esker::Options;
@@ -58,13 +58,4 @@ pub fn descriptors_under(path: &Path) -> Vec<std::path::PathBuf> {
     open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
         .filter(|target| target.starts_with(path))
         .collect()
-}
-
-/// Lets the collector of the epochs run until `done`: what is retired goes with later calls,
-/// whoever makes them.
-pub fn collect_until(mut done: impl FnMut() -> bool) {
-    while !done() {
-        esker::internals::sync::pin().flush();
-        std::thread::yield_now();
-    }
 }
