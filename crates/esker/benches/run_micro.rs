@@ -1,4 +1,5 @@
-//! Micro benchmark of runs: what a cached lookup, a cursor step and a written entry cost.
+//! Micro benchmark of runs: what a lookup, a cursor step and a written entry cost, and what a lookup that reads a block
+//! costs beside a plain read of its bytes.
 //!
 //! `cargo bench -p esker --bench run_micro -- [entries]`; 16-byte keys, 100-byte values
 //! of which half compresses. Figures are nanoseconds of processor time per operation
@@ -14,7 +15,7 @@ use esker::internals::run::{
     Access, Probe, Role, Run, RunCursor, RunFile, RunWriter, Segment, SegmentMeta, Wanted,
     WriterOptions,
 };
-use esker::internals::trace::Plain;
+use esker::internals::trace::{Plain, Purpose};
 use esker_testkit::mix;
 use std::hint::black_box;
 use std::path::Path;
@@ -107,6 +108,59 @@ fn gets(run: &Run, cache: &Arc<BlockCache>, keys: &[[u8; 16]], what: &str) -> Re
     Ok(())
 }
 
+/// Gets of which nearly all read a block from the system's page cache, beside plain reads of as many bytes in the same
+/// file.
+fn misses(run: &Run, file: &Path, keys: &[[u8; 16]]) -> Result<()> {
+    let count = 300_000;
+    // Room for indexes and few blocks.
+    let cache = Arc::new(BlockCache::new(keys.len() as u64 * 116 / 16));
+    for segment in run.segments() {
+        segment.load(&cache)?;
+    }
+    let start = Clock::now();
+    for i in 0..count {
+        let key = &keys[(mix(i) % keys.len() as u64) as usize];
+        let wanted = Wanted { key, hash: hash_key(key), below: 1 };
+        let probe = run.get(&Bytewise, wanted, Access::Read, &cache, &mut Plain)?;
+        assert!(matches!(probe, Probe::Found(_)), "every key is there");
+    }
+    let missed = start.nanos() / count as f64;
+    let stats = cache.stats();
+    let reads = stats.reads.page_cache + stats.reads.device;
+    let bytes = stats.reads.bytes_for(Purpose::Get) / reads.max(1);
+    let plain = plain_reads(file, bytes, count)?;
+    let share = reads * 100 / count;
+    println!("{:<44} {missed:>8.1} ns", format!("get, {share} % read a block"));
+    let what = format!("  a plain read of {bytes} bytes; ratio");
+    println!("{what:<44} {plain:>8.1} ns {:>5.2}", missed / plain);
+    Ok(())
+}
+
+fn plain_reads(path: &Path, bytes: u64, count: u64) -> Result<f64> {
+    let failed = |e| esker::Error::io("read", path, e);
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let places = file.metadata().map_err(failed)?.len() - bytes;
+    let mut buffer = vec![0; bytes as usize];
+    let start = Clock::now();
+    for i in 0..count {
+        read_at(&mut file, &mut buffer, mix(i) % places).map_err(failed)?;
+        black_box(&buffer);
+    }
+    Ok(start.nanos() / count as f64)
+}
+
+#[cfg(unix)]
+fn read_at(file: &mut std::fs::File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, at)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &mut std::fs::File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(buffer)
+}
+
 fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<()> {
     for (what, fill) in [("cached", true), ("streaming", false)] {
         for forward in [true, false] {
@@ -168,7 +222,9 @@ fn main() -> Result<()> {
                 let absent: Vec<[u8; 16]> = keys.iter().map(|k| swap_last(*k)).collect();
                 gets(&run, &cache, &absent, "mostly absent")?;
             }
-            std::fs::remove_file(dir.join(esker::internals::run::file_name(id))).ok();
+            let file = dir.join(esker::internals::run::file_name(id));
+            misses(&open(&fs, &dir, id, &metas), &file, keys)?;
+            std::fs::remove_file(file).ok();
         }
     }
     std::fs::remove_dir_all(&dir).ok();

@@ -217,12 +217,32 @@ impl BlockCache {
         &self.shards[spread(address) % self.shards.len()]
     }
 
-    /// Puts a frame into slot `i`, unless the slot is taken, the frame is too large to keep, or much that was
-    /// evicted before it still waits for readers.
+    /// Puts a frame into slot `i` which a reader will ask for next, unless it cannot be kept.
+    pub(super) fn insert_ahead(
+        &self,
+        slots: &Arc<Slice<Slot>>,
+        i: usize,
+        frame: FrameBuf,
+    ) -> FramePin {
+        // Seeded: most blocks that a scan reads ahead are read again when it comes to them.
+        if bug!("cache_blocks_read_ahead_are_sampled") {
+            return self.insert(slots, i, frame, |shard, size| shard.admits(&slots[i], size));
+        }
+        self.insert(slots, i, frame, |shard, size| shard.may_keep(size))
+    }
+
+    /// Puts a frame into slot `i`, unless the slot is taken, its shard does not want a frame of its size, or much that
+    /// was evicted before it still waits for readers.
     /// The frame can be used either way.
-    pub(super) fn insert(&self, slots: &Arc<Slice<Slot>>, i: usize, frame: FrameBuf) -> FramePin {
+    fn insert(
+        &self,
+        slots: &Arc<Slice<Slot>>,
+        i: usize,
+        frame: FrameBuf,
+        wants: impl FnOnce(&mut Shard, u64) -> bool,
+    ) -> FramePin {
         let shard = self.shard(slots[i].address());
-        if self.memory.is_full_of_retired() || !shard.lock().admits(frame.size()) {
+        if self.memory.is_full_of_retired() || !wants(&mut shard.lock(), frame.size()) {
             return frame.share(None);
         }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
@@ -251,7 +271,7 @@ impl BlockCache {
         let mut leaving = Leaving::default();
         {
             let mut shard = shard.lock();
-            if (any || shard.room() >= pin.size() && shard.admits(pin.size()))
+            if (any || shard.room() >= pin.size() && shard.may_keep(pin.size()))
                 && let Some(ghost) = slots[i].vacancy()
             {
                 // There is room, whatever has begun to wait for its slots since.
@@ -293,7 +313,7 @@ impl BlockCache {
         }
         self.counters.miss();
         let frame = read()?;
-        Ok(self.insert(slots, i, frame))
+        Ok(self.insert(slots, i, frame, |shard, size| shard.admits(&slots[i], size)))
     }
 
     /// Removes every frame of `slots`: their segment goes away.

@@ -10,7 +10,8 @@
 //! the main queue only if they were used again. The bit that records the use is written only if it
 //! is not set yet, so that the cache line of a hot block stays shared between cores. If a frame
 //! leaves the small queue unused, its slot remembers when (the ghost queue, at no cost in memory),
-//! and a block that returns soon enters the main queue directly.
+//! and a block that returns soon enters the main queue directly. Where there is no room, not every block that was read
+//! is kept ([`shard`]).
 //!
 //! Loads are single-flight per block. No I/O happens inside an epoch. Indexes are evicted, too
 //! ([`indexes`]); their blocks go with them.

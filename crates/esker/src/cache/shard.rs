@@ -1,8 +1,17 @@
 //! The two queues of one shard of the cache, small and main: first in, first out, with a second
-//! chance.
+//! chance, and what enters them.
+//!
+//! Where everything that is read is kept, a read of a cold block costs an eviction, memory that no processor has seen
+//! for long, and locks, and what it evicts is read again as soon. So once a shard has no room,
+//!
+//! 1. a block is kept at once if it was missed a short while ago (in misses of an eighth of the capacity); of the others
+//!    one in [`SAMPLED`] is kept, by chance, and its slot remembers when the rest were missed;
+//! 2. those that a scan reads ahead are kept until it comes to them;
+//! 3. and all are kept while the main queue holds what nobody reads any more: of the frames that it had to give up
+//!    lately, nearly none had been used since its last turn.
 
 use super::counters::Total;
-use super::frame::FramePin;
+use super::frame::{FramePin, Slot};
 use super::indexes::{IndexEntry, Resident};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,6 +21,15 @@ use std::sync::atomic::Ordering;
 const PREFETCHED: usize = 4;
 /// See [`Shard::has_much_room`].
 const MUCH_ROOM: u64 = 16;
+/// One of so many blocks is kept that were not missed a short while ago. Models of few steps see all of them kept.
+const SAMPLED: u64 = if cfg!(loom) { 1 } else { 8 };
+/// The capacity divided by this: bytes of misses within which a block comes back soon.
+const SOON: u64 = 8;
+/// The share of unused frames at the front of the main queue, out of [`WHOLE`], above which all blocks are kept.
+const STALE: u32 = 15 * WHOLE / 16;
+const WHOLE: u32 = 1 << 16;
+/// The last frame counts as much in that share as one of so many.
+const STALE_OF: u32 = 64;
 
 /// The bit of a position that tells the queue.
 const MAIN: u64 = 1 << 63;
@@ -125,15 +143,20 @@ pub(super) struct Shard {
     waiting: (Arc<Total>, u64),
     small: Fifo,
     main: Fifo,
-    /// Bytes that left the small queue unused: the clock of the ghost queue.
+    /// Bytes that left the small queue unused, or did not enter it: the clock of the ghost queue.
     ghost_clock: u64,
+    /// The share of frames at the front of the main queue that were not used, lately, out of [`WHOLE`].
+    stale: u32,
+    /// The state of the generator that samples blocks.
+    random: u64,
 }
 
 impl Shard {
     /// One of so many shards; its share of `waiting` is not for its queues.
     pub(super) fn new(capacity: u64, waiting: &Arc<Total>, shards: u64) -> Self {
         let waiting = (Arc::clone(waiting), shards);
-        Self { capacity, waiting, small: Fifo::default(), main: Fifo::default(), ghost_clock: 0 }
+        let (small, main) = Default::default();
+        Self { capacity, waiting, small, main, ghost_clock: 0, stale: 0, random: capacity | 1 }
     }
 
     /// The bytes that the queues may have.
@@ -180,29 +203,64 @@ impl Shard {
         self.main.push(Item::Index(index), MAIN);
     }
 
-    /// Whether a frame of this size is kept: a huge one would evict everything else.
-    pub(super) fn admits(&self, size: u64) -> bool {
+    /// Whether a frame of this size may be kept: a huge one would evict everything else.
+    pub(super) fn may_keep(&self, size: u64) -> bool {
         size <= self.capacity / 4
+    }
+
+    /// Whether a frame of this size that was read for this slot is kept. If not, the slot remembers its miss.
+    pub(super) fn admits(&mut self, slot: &Slot, size: u64) -> bool {
+        if !self.may_keep(size) {
+            return false;
+        }
+        // Seeded: what nobody reads any more keeps new blocks out.
+        let stale = self.stale > STALE && !bug!("cache_stale_blocks_keep_others_out");
+        if size <= self.room() || stale {
+            return true;
+        }
+        let Some(ghost) = slot.vacancy() else { return false };
+        // Seeded: a block that is missed again and again is sampled like any other.
+        let soon = !bug!("cache_blocks_missed_again_are_sampled")
+            && self.missed_within(ghost, self.capacity / SOON);
+        if soon || self.samples() {
+            return true;
+        }
+        self.ghost_clock += size;
+        slot.vacate(self.ghost());
+        false
+    }
+
+    /// The number for a slot whose block is missing from now on.
+    fn ghost(&self) -> u64 {
+        self.ghost_clock << 1 | 1
+    }
+
+    /// One in [`SAMPLED`], by chance: in turn, a loop over many blocks would keep the same ones again and again.
+    fn samples(&mut self) -> bool {
+        // Seeded: each block that is read evicts another one.
+        bug!("cache_full_keeps_all_blocks", return true);
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.random >> 33).is_multiple_of(SAMPLED)
+    }
+
+    /// Whether the block whose slot held this number was missed, or left the small queue, so few bytes of misses ago.
+    fn missed_within(&self, ghost: u64, bytes: u64) -> bool {
+        let left = ghost >> 1;
+        left != 0 && self.ghost_clock.saturating_sub(left) < bytes
     }
 
     /// Takes a frame whose slot held the number `ghost`.
     pub(super) fn insert(&mut self, frame: FramePin, ghost: u64, leaving: &mut Leaving) {
         // Makes room first, so that the new frame does not evict itself; the clock goes on with it.
-        let came_back = self.comes_back(ghost);
+        let came_back = self.missed_within(ghost, self.capacity);
         self.shrink_to(self.limit().saturating_sub(frame.size()), leaving);
         self.push(frame, came_back);
     }
 
     /// Takes a frame for which there is room, and whose slot held the number `ghost`.
     pub(super) fn add(&mut self, frame: FramePin, ghost: u64) {
-        let came_back = self.comes_back(ghost);
+        let came_back = self.missed_within(ghost, self.capacity);
         self.push(frame, came_back);
-    }
-
-    /// Whether a frame whose slot held this number left the small queue not long ago.
-    fn comes_back(&self, ghost: u64) -> bool {
-        let left = ghost >> 1;
-        left != 0 && self.ghost_clock.saturating_sub(left) < self.capacity
     }
 
     fn push(&mut self, frame: FramePin, came_back: bool) {
@@ -232,14 +290,19 @@ impl Shard {
             };
             // A used frame gets another round. Each round clears a bit that only readers set, so
             // this ends.
-            if frame.take_used() {
+            let used = frame.take_used();
+            if !from_small {
+                self.stale -= self.stale / STALE_OF;
+                self.stale += if used { 0 } else { WHOLE / STALE_OF };
+            }
+            if used {
                 self.main.push(Item::Frame(frame), MAIN);
                 continue;
             }
             let mut ghost = 1;
             if from_small {
                 self.ghost_clock += frame.size();
-                ghost = self.ghost_clock << 1 | 1;
+                ghost = self.ghost();
             }
             if let Some(slot) = frame.home() {
                 slot.vacate(ghost);
@@ -270,3 +333,6 @@ impl Shard {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -104,9 +104,9 @@ impl Slots {
         self.cache.load(&self.slots, i, read)
     }
 
-    /// Offers a block that was read ahead; the pin is of the offered frame.
+    /// Offers a block that was read ahead of its reader; the pin is of the offered frame.
     pub fn offer(&self, i: usize, frame: FrameBuf) -> FramePin {
-        self.cache.insert(&self.slots, i, frame)
+        self.cache.insert_ahead(&self.slots, i, frame)
     }
 
     /// Offers a block that nobody asked for: it is kept only if there is room without an eviction.

@@ -18,7 +18,7 @@ fn raw_block(number: usize, len: usize) -> Vec<u8> {
 }
 
 /// The same in a frame.
-fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {
+pub(super) fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {
     let bytes = raw_block(number, len);
     let mut frame = cache.frame(bytes.len());
     frame.bytes_mut().copy_from_slice(&bytes);
@@ -26,7 +26,7 @@ fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {
     frame
 }
 
-fn number_of(view: FrameView<'_>) -> usize {
+pub(super) fn number_of(view: FrameView<'_>) -> usize {
     let block = view.block();
     assert_eq!(block.get(&Bytewise, b"key", 1, 1), Some(0));
     let value = block.value(0);
@@ -34,7 +34,7 @@ fn number_of(view: FrameView<'_>) -> usize {
     value[0].into()
 }
 
-fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
+pub(super) fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
     slots.load(i, || Ok(frame(slots.cache(), i, 1000))).unwrap()
 }
 
@@ -84,7 +84,7 @@ fn a_block_that_comes_back_soon_enters_the_main_queue() {
     // Fills the cache; block 0 leaves the small queue unused.
     (0..30).for_each(|i| drop(load(&slots, i)));
     assert!(slots.pin(0).is_none());
-    load(&slots, 0);
+    (0..2).for_each(|_| drop(load(&slots, 0)));
     // A scan passes through the small queue and leaves the main queue alone.
     (30..300).for_each(|i| drop(load(&slots, i)));
     assert!(slots.pin(0).is_some());
