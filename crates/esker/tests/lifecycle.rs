@@ -281,7 +281,6 @@ fn what_outlives_close_says_that_it_is_closed() {
     assert_nothing_left(dir.path());
 }
 
-/// Byte order until it is told to panic.
 /// A database that was closed has no run file open and no block in memory, though there are handles.
 #[test]
 fn a_closed_database_lets_files_and_blocks_go() {
@@ -311,6 +310,7 @@ fn a_closed_database_lets_files_and_blocks_go() {
     assert_nothing_left(dir.path());
 }
 
+/// Byte order until it is told to panic.
 #[derive(Default, Clone)]
 struct Fragile(Arc<AtomicBool>);
 

@@ -124,6 +124,16 @@ impl BlockCache {
         self.memory.set_capacity(capacity_bytes);
     }
 
+    /// Evicts everything, and keeps nothing from now on. What the blocks took is freed with the last of a chunk: who
+    /// clears a cache frees all of it, and pages that went before, each for itself, would come back for that.
+    pub fn clear(&self) {
+        let mut leaving = Leaving::default();
+        for shard in &self.shards {
+            shard.lock().set_capacity(0, &mut leaving);
+        }
+        retire(leaving);
+    }
+
     /// Takes an index that was loaded, and evicts what does not fit any more.
     pub fn insert_index(&self, index: Arc<IndexEntry>) {
         let mut leaving = Leaving::default();

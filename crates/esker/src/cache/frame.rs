@@ -327,7 +327,7 @@ impl<'a> FrameView<'a> {
 /// Where the index of a segment finds the frame of one block.
 ///
 /// A slot holds the address of a frame, which is even, or an odd number. Odd means that no frame is
-/// loaded; the number tells when a frame left the small queue unused (1: never).
+/// loaded; the number tells when a frame left the small queue unused, or was read and not kept (1: never).
 pub(super) struct Slot(AtomicPtr<Header>);
 
 fn is_frame(pointer: *mut Header) -> bool {

@@ -4,11 +4,12 @@
 //! Where everything that is read is kept, a read of a cold block costs an eviction, memory that no processor has seen
 //! for long, and locks, and what it evicts is read again as soon. So once a shard has no room,
 //!
-//! 1. a block is kept at once if it was missed a short while ago (in misses of an eighth of the capacity); of the others
+//! 1. a block is kept at once if it was missed a short while ago (in misses of a quarter of the capacity); of the others
 //!    one in [`SAMPLED`] is kept, by chance, and its slot remembers when the rest were missed;
 //! 2. those that a scan reads ahead are kept until it comes to them;
-//! 3. and all are kept while the main queue holds what nobody reads any more: of the frames that it had to give up
-//!    lately, nearly none had been used since its last turn.
+//! 3. and all are kept while the queues hold what nobody reads any more: of the frames that the main queue had to give
+//!    up lately, nearly none had been used since its last turn; or most frames are in the small queue, where those are
+//!    that were read once, or never, because whoever wrote them kept them.
 
 use super::counters::Total;
 use super::frame::{FramePin, Slot};
@@ -23,13 +24,16 @@ const PREFETCHED: usize = 4;
 const MUCH_ROOM: u64 = 16;
 /// One of so many blocks is kept that were not missed a short while ago. Models of few steps see all of them kept.
 const SAMPLED: u64 = if cfg!(loom) { 1 } else { 8 };
-/// The capacity divided by this: bytes of misses within which a block comes back soon.
-const SOON: u64 = 8;
+/// The capacity divided by this: bytes of misses within which a block comes back soon. Iterators hold up to a fifth before they let
+/// blocks go, and read them again.
+const SOON: u64 = 4;
 /// The share of unused frames at the front of the main queue, out of [`WHOLE`], above which all blocks are kept.
 const STALE: u32 = 15 * WHOLE / 16;
 const WHOLE: u32 = 1 << 16;
 /// The last frame counts as much in that share as one of so many.
 const STALE_OF: u32 = 64;
+/// While all blocks are kept, a miss takes so much of it away.
+const FORGOTTEN_OF: u32 = 4096;
 
 /// The bit of a position that tells the queue.
 const MAIN: u64 = 1 << 63;
@@ -213,9 +217,7 @@ impl Shard {
         if !self.may_keep(size) {
             return false;
         }
-        // Seeded: what nobody reads any more keeps new blocks out.
-        let stale = self.stale > STALE && !bug!("cache_stale_blocks_keep_others_out");
-        if size <= self.room() || stale {
+        if size <= self.room() || self.is_stale() {
             return true;
         }
         let Some(ghost) = slot.vacancy() else { return false };
@@ -228,6 +230,20 @@ impl Shard {
         self.ghost_clock += size;
         slot.vacate(self.ghost());
         false
+    }
+
+    /// Whether the queues hold what nobody reads any more. That is found out anew, by what the main queue gives up; it
+    /// gives up nothing while blocks that are read once pass through the small queue.
+    fn is_stale(&mut self) -> bool {
+        // Seeded: what nobody reads any more keeps new blocks out.
+        bug!("cache_stale_blocks_keep_others_out", return false);
+        // Seeded: blocks that nobody has read yet keep others out.
+        let unread = self.small.bytes > self.capacity / 2 && !bug!("cache_unread_blocks_stay");
+        let moved = self.stale > STALE;
+        if moved {
+            self.stale -= self.stale / FORGOTTEN_OF;
+        }
+        unread || moved
     }
 
     /// The number for a slot whose block is missing from now on.

@@ -284,8 +284,8 @@ impl Core {
         if self.pipeline.is_some() {
             self.reserve.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
         }
-        // Nobody reads any more. What handles still refer to is a description of the trees.
-        self.cache.set_capacity(0);
+        // Calls that began before may still read; what they read they keep themselves.
+        self.cache.clear();
         sync::collect();
         self.state.retired.collect();
         self.files.collect();

@@ -6,8 +6,9 @@ pub use crossbeam_epoch::{Guard, pin};
 #[cfg(loom)]
 pub use super::checked::{Guard, pin};
 
-/// The number of turns of [`collect`]: two until what was retired goes, and two for what it retires in turn.
-const TURNS: usize = 4;
+/// The number of turns of [`collect`]. Two pass until what was retired goes, and two more for what that retires in turn;
+/// each frees a few of the batches that wait.
+const TURNS: usize = 64;
 
 /// Drops what was retired, as far as no thread has been in an epoch since before. What is left goes when threads enter
 /// epochs later, on whichever of them.

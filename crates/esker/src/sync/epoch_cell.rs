@@ -99,7 +99,7 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
         // References from `load` may outlive the cell, so this count is released after a grace
         // period too.
         retire(self.pointer.load(Ordering::Relaxed));
-        // Who drops a cell drops a database. Threads of another one would free this one's memory, one piece after the
+        // A cell goes with its database. Threads of another one would free this one's memory, one piece after the
         // other, in the middle of their own work; or nobody would, if there is no other one.
         // Seeded: what a database had goes when another one is used.
         if !bug!("sync_dropped_cells_wait_for_others") {

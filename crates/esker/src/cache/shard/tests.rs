@@ -1,6 +1,6 @@
 use crate::cache::tests::{frame, load, number_of};
 use crate::cache::{BlockCache, Slots};
-use crate::sync::pin;
+use crate::sync::{collect, pin};
 use std::sync::Arc;
 
 /// One shard, with room for about 800 blocks of the tests.
@@ -19,8 +19,17 @@ impl Reader {
         Self { slots: Arc::new(Slots::new(&cache, blocks)), random: 1, missed: 0, kept: 0 }
     }
 
+    /// Other tests of the process may be in an epoch for long, and nothing is kept while much waits for them.
+    fn wait_for_others(&self) {
+        while self.slots.cache().memory().is_full_of_retired() {
+            collect();
+            std::thread::yield_now();
+        }
+    }
+
     /// Reads block `i` as a get does. Whether it was cached.
     fn read(&mut self, i: usize) -> bool {
+        self.wait_for_others();
         let guard = pin();
         let cached = self.slots.get(i, &guard).inspect(|view| view.touch()).is_some();
         drop(guard);
@@ -93,6 +102,30 @@ fn a_cache_of_what_nobody_reads_takes_what_is_read_instead() {
     assert!(cached[5] > 640, "cached of 650 after each round: {cached:?}");
 }
 
+/// What was written stands in the small queue, and nobody reads it: other blocks take its place at once.
+#[test]
+fn blocks_that_nobody_has_read_keep_no_others_out() {
+    let mut reader = Reader::new(1800);
+    let cache = reader.slots.cache().clone();
+    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
+    assert!(reader.cached(0..900) > 700);
+    (900..1500).for_each(|i| _ = reader.read(i));
+    let cached = reader.cached(900..1500);
+    assert!(cached > 590, "{cached} of 600 are cached");
+}
+
+/// Once a working set has moved, a long sweep over what is read once does not push it out.
+#[test]
+fn what_is_stale_is_forgotten() {
+    let mut reader = Reader::new(30_000);
+    reader.read_any(0..750, 20_000);
+    (0..8).for_each(|_| (750..1400).for_each(|i| _ = reader.read(i)));
+    assert!(reader.cached(750..1400) > 640);
+    (reader.missed, reader.kept) = (0, 0);
+    reader.read_any(1400..30_000, 20_000);
+    assert!(reader.kept < reader.missed / 4, "{} of {} were kept", reader.kept, reader.missed);
+}
+
 /// A range larger than the cache that is read again and again from its begin: some of it stays.
 #[test]
 fn a_loop_over_more_than_fits_finds_some_of_it() {
@@ -109,6 +142,7 @@ fn blocks_that_are_read_ahead_are_kept_until_they_are_reached() {
     let mut reader = Reader::new(3200);
     reader.read_any(0..1600, 20_000);
     for begin in (1600..3200).step_by(32) {
+        reader.wait_for_others();
         let cache = reader.slots.cache();
         (begin..begin + 32).for_each(|i| drop(reader.slots.offer(i, frame(cache, i, 1000))));
         assert!((begin..begin + 32).all(|i| reader.read(i)), "one of {begin} and the next 31");
