@@ -24,8 +24,8 @@ const PREFETCHED: usize = 4;
 const MUCH_ROOM: u64 = 16;
 /// One of so many blocks is kept that were not missed a short while ago. Models of few steps see all of them kept.
 const SAMPLED: u64 = if cfg!(loom) { 1 } else { 8 };
-/// The capacity divided by this: bytes of misses within which a block comes back soon. Iterators hold up to a fifth before they let
-/// blocks go, and read them again.
+/// The capacity divided by this: bytes of misses within which a block comes back soon. Iterators hold up to a fifth
+/// before they let blocks go, and read them again.
 const SOON: u64 = 4;
 /// The share of unused frames at the front of the main queue, out of [`WHOLE`], above which all blocks are kept.
 const STALE: u32 = 15 * WHOLE / 16;
