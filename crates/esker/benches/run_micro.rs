@@ -138,27 +138,15 @@ fn misses(run: &Run, file: &Path, keys: &[[u8; 16]]) -> Result<()> {
 
 fn plain_reads(path: &Path, bytes: u64, count: u64) -> Result<f64> {
     let failed = |e| esker::Error::io("read", path, e);
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    let places = file.metadata().map_err(failed)?.len() - bytes;
+    let file = fs::os().open(path, fs::OpenMode::Read).map_err(failed)?;
+    let places = file.len().map_err(failed)? - bytes;
     let mut buffer = vec![0; bytes as usize];
     let start = Clock::now();
     for i in 0..count {
-        read_at(&mut file, &mut buffer, mix(i) % places).map_err(failed)?;
+        file.read_at(&mut buffer, mix(i) % places).map_err(failed)?;
         black_box(&buffer);
     }
     Ok(start.nanos() / count as f64)
-}
-
-#[cfg(unix)]
-fn read_at(file: &mut std::fs::File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, at)
-}
-
-#[cfg(not(unix))]
-fn read_at(file: &mut std::fs::File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(buffer)
 }
 
 fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<()> {
