@@ -1,10 +1,10 @@
 //! Fences: short sorted keys that say which segment or block may hold a key.
 //!
 //! The common prefix of all fences is cut off; the first eight bytes of the rest are kept as
-//! numbers in a flat array, and the search runs over that array without a branch that depends on
-//! data. Only fences that tie with the key are compared in full. With a custom comparator all
-//! fences are compared in full (R15).
+//! numbers, and the search runs over these ([`Heads`]). Only fences that tie with the key are compared in full. With a
+//! custom comparator all fences are compared in full (R15).
 
+use super::heads::Heads;
 use crate::base::{KeyOrder, head_of};
 use crate::cache::{FrameMemory, Slice};
 use std::cmp::Ordering;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Fences {
     prefix: Box<[u8]>,
-    heads: Slice<u64>,
+    heads: Heads,
     /// Where each fence ends if all stand one behind the other, with the prefix.
     ends: Slice<usize>,
     suffixes: Slice<u8>,
@@ -49,7 +49,7 @@ impl Fences {
         let prefix = if bytewise { keys.clone().fold(first.len(), shared) } else { 0 };
         let suffixes = keys.map(|key| &key[prefix..]);
         let head = |suffix| if bytewise { head_of(suffix) } else { 0 };
-        let heads = Slice::collect(home, ends.len(), suffixes.clone().map(head));
+        let heads = Heads::new(home, ends.len(), suffixes.clone().map(head));
         let suffixes = Slice::concat(home, all.len() - prefix * ends.len(), suffixes);
         Self { prefix: first[..prefix].into(), heads, ends, suffixes }
     }
@@ -83,30 +83,14 @@ impl Fences {
             return if key < &*self.prefix { None } else { self.heads.len().checked_sub(1) };
         };
         let head = head_of(suffix);
-        let last = self.heads_upto(head).checked_sub(1)?;
+        // Seeded: the first key of a segment or block is looked for in the one before.
+        let one_before = bug!("run_fence_off_by_one") && self.heads.contains(&head);
+        let last = self.heads.upto(head).checked_sub(1 + usize::from(one_before))?;
         if self.heads[last] < head || self.suffix(last) <= suffix {
             return Some(last);
         }
         let low = self.heads.partition_point(|entry| *entry < head);
         partition(low, last, |i| self.suffix(i) <= suffix).checked_sub(1)
-    }
-
-    /// How many heads are not greater than `head`.
-    #[inline]
-    fn heads_upto(&self, head: u64) -> usize {
-        let heads = &*self.heads;
-        let (mut base, mut size) = (0, heads.len());
-        if size == 0 {
-            return 0;
-        }
-        while size > 1 {
-            let half = size / 2;
-            base = if heads[base + half - 1] <= head { base + half } else { base };
-            size -= half;
-        }
-        // Seeded: the first key of a segment or block is looked for in the one before.
-        bug!("run_fence_off_by_one", return base + usize::from(heads[base] < head));
-        base + usize::from(heads[base] <= head)
     }
 
     pub(super) fn bytes(&self) -> usize {

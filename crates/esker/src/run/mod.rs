@@ -25,6 +25,7 @@ mod fetch;
 mod file;
 mod get;
 mod header;
+mod heads;
 mod index;
 mod located;
 mod meta;
