@@ -8,8 +8,9 @@
 //!    one in [`SAMPLED`] is kept, by chance, and its slot remembers when the rest were missed;
 //! 2. those that a scan reads ahead are kept until it comes to them;
 //! 3. and all are kept while the queues hold what nobody reads any more: of the frames that the main queue had to give
-//!    up lately, nearly none had been used since its last turn; or most frames are in the small queue, where those are
-//!    that were read once, or never, because whoever wrote them kept them.
+//!    up lately, nearly none had been used since its last turn; or the small queue has more than half of the capacity,
+//!    because whoever wrote blocks kept them, or they came along with others, and of those that it gave up lately few had
+//!    been used since they came.
 
 use super::counters::Total;
 use super::frame::{FramePin, Slot};
@@ -29,10 +30,12 @@ const SAMPLED: u64 = if cfg!(loom) { 1 } else { 8 };
 const SOON: u64 = 4;
 /// The share of unused frames at the front of the main queue, out of [`WHOLE`], above which all blocks are kept.
 const STALE: u32 = 15 * WHOLE / 16;
+/// That of the small queue.
+const UNREAD: u32 = 7 * WHOLE / 8;
 const WHOLE: u32 = 1 << 16;
 /// The last frame counts as much in that share as one of so many.
 const STALE_OF: u32 = 64;
-/// While all blocks are kept, a miss takes so much of it away.
+/// While the main queue makes all blocks be kept, each miss takes so much of its share away.
 const FORGOTTEN_OF: u32 = 4096;
 
 /// The bit of a position that tells the queue.
@@ -89,9 +92,18 @@ struct Fifo {
     bytes: u64,
     /// The part of `bytes` that indexes take.
     index_bytes: u64,
+    /// The share of frames that it gave up lately and that were not used, in the small queue since they came, in the main
+    /// queue since their last turn; out of [`WHOLE`].
+    unused: u32,
 }
 
 impl Fifo {
+    /// Counts a frame that the queue gave up.
+    fn count_front(&mut self, used: bool) {
+        self.unused -= self.unused / STALE_OF;
+        self.unused += if used { 0 } else { WHOLE / STALE_OF };
+    }
+
     fn push(&mut self, item: Item, queue: u64) {
         item.set_position((self.front + self.items.len() as u64) | queue);
         self.bytes += item.size();
@@ -149,8 +161,6 @@ pub(super) struct Shard {
     main: Fifo,
     /// Bytes that left the small queue unused, or did not enter it: the clock of the ghost queue.
     ghost_clock: u64,
-    /// The share of frames at the front of the main queue that were not used, lately, out of [`WHOLE`].
-    stale: u32,
     /// The state of the generator that samples blocks.
     random: u64,
 }
@@ -159,8 +169,10 @@ impl Shard {
     /// One of so many shards; its share of `waiting` is not for its queues.
     pub(super) fn new(capacity: u64, waiting: &Arc<Total>, shards: u64) -> Self {
         let waiting = (Arc::clone(waiting), shards);
-        let (small, main) = Default::default();
-        Self { capacity, waiting, small, main, ghost_clock: 0, stale: 0, random: capacity | 1 }
+        // Until it has given up some, its frames count as unused.
+        let small = Fifo { unused: WHOLE, ..Fifo::default() };
+        let main = Fifo::default();
+        Self { capacity, waiting, small, main, ghost_clock: 0, random: capacity | 1 }
     }
 
     /// The bytes that the queues may have.
@@ -232,16 +244,19 @@ impl Shard {
         false
     }
 
-    /// Whether the queues hold what nobody reads any more. That is found out anew, by what the main queue gives up; it
-    /// gives up nothing while blocks that are read once pass through the small queue.
+    /// Whether the queues hold what nobody reads any more. For the main queue that is found out anew, by what it gives up;
+    /// it gives up nothing while blocks that are read once pass through the small queue.
     fn is_stale(&mut self) -> bool {
         // Seeded: what nobody reads any more keeps new blocks out.
         bug!("cache_stale_blocks_keep_others_out", return false);
         // Seeded: blocks that nobody has read yet keep others out.
-        let unread = self.small.bytes > self.capacity / 2 && !bug!("cache_unread_blocks_stay");
-        let moved = self.stale > STALE;
+        let many = self.small.bytes > self.capacity / 2 && !bug!("cache_unread_blocks_stay");
+        // Seeded: what came along with others is replaced by whatever is read, although readers use it.
+        let unread =
+            many && (self.small.unused > UNREAD || bug!("cache_first_blocks_are_replaced"));
+        let moved = self.main.unused > STALE;
         if moved {
-            self.stale -= self.stale / FORGOTTEN_OF;
+            self.main.unused -= self.main.unused / FORGOTTEN_OF;
         }
         unread || moved
     }
@@ -307,10 +322,7 @@ impl Shard {
             // A used frame gets another round. Each round clears a bit that only readers set, so
             // this ends.
             let used = frame.take_used();
-            if !from_small {
-                self.stale -= self.stale / STALE_OF;
-                self.stale += if used { 0 } else { WHOLE / STALE_OF };
-            }
+            queue.count_front(used);
             if used {
                 self.main.push(Item::Frame(frame), MAIN);
                 continue;

@@ -114,6 +114,30 @@ fn blocks_that_nobody_has_read_keep_no_others_out() {
     assert!(cached > 590, "{cached} of 600 are cached");
 }
 
+/// What came along with others, or was written, is read like all else: few of the blocks that are missed replace it.
+#[test]
+fn blocks_that_came_first_and_are_read_stay() {
+    let mut reader = Reader::new(3200);
+    let cache = reader.slots.cache().clone();
+    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
+    reader.read_any(0..3200, 800);
+    (reader.missed, reader.kept) = (0, 0);
+    reader.read_any(0..3200, 400);
+    assert!(reader.kept < reader.missed / 3, "{} of {} were kept", reader.kept, reader.missed);
+}
+
+/// The same where a tenth of what came first was read before the reads moved.
+#[test]
+fn blocks_of_which_few_were_read_keep_no_others_out() {
+    let mut reader = Reader::new(1800);
+    let cache = reader.slots.cache().clone();
+    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
+    (0..900).step_by(10).for_each(|i| _ = reader.read(i));
+    (900..1500).for_each(|i| _ = reader.read(i));
+    let cached = reader.cached(900..1500);
+    assert!(cached > 400, "{cached} of 600 are cached");
+}
+
 /// Once a working set has moved, a long sweep over what is read once does not push it out.
 #[test]
 fn what_is_stale_is_forgotten() {
@@ -142,9 +166,10 @@ fn blocks_that_are_read_ahead_are_kept_until_they_are_reached() {
     let mut reader = Reader::new(3200);
     reader.read_any(0..1600, 20_000);
     for begin in (1600..3200).step_by(32) {
-        reader.wait_for_others();
-        let cache = reader.slots.cache();
-        (begin..begin + 32).for_each(|i| drop(reader.slots.offer(i, frame(cache, i, 1000))));
+        for i in begin..begin + 32 {
+            reader.wait_for_others();
+            drop(reader.slots.offer(i, frame(reader.slots.cache(), i, 1000)));
+        }
         assert!((begin..begin + 32).all(|i| reader.read(i)), "one of {begin} and the next 31");
     }
 }
