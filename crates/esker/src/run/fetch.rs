@@ -4,6 +4,7 @@
 //! go through the same cache and checks. What contradicts a reference is corruption.
 
 use super::index::{Index, SharedIndex};
+use super::neighbours::ahead;
 use super::piece::{Direction, limit_bytes};
 use super::reference::{ValueRef, ValueUse};
 use super::segment::Segment;
@@ -205,10 +206,10 @@ impl Fetched {
         let here = (reference.place(), reference.block);
         self.streak = if self.next == Some(here) { self.streak + 1 } else { 0 };
         self.next = Some((reference.place(), reference.block.saturating_add(1)));
-        if !reading.readahead || self.streak < 2 {
+        let ahead = if reading.readahead { ahead(self.streak, AHEAD_MAX) } else { 1 };
+        if ahead < 2 {
             return values.block(&index, block, Purpose::Scan);
         }
-        let ahead = (1 << self.streak.min(8)).min(AHEAD_MAX);
         let range = block..(block + ahead).min(index.places.len());
         let range = limit_bytes(&index, range, block, (Direction::Forward, AHEAD_BYTES));
         values.block_ahead(&index, block, range)

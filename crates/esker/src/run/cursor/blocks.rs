@@ -1,6 +1,7 @@
 //! From block to block: through the cache, or past it in large pieces.
 
 use super::super::index::{Index, SharedIndex};
+use super::super::neighbours::ahead;
 use super::super::piece::{Direction, Piece, Source, limit_bytes};
 use super::super::segment::Segment;
 use super::{AHEAD_MAX, PIECE_BYTES, RunCursor};
@@ -170,10 +171,10 @@ fn pin_block(
     block: usize,
     (direction, streak): (Direction, usize),
 ) -> Result<FramePin> {
-    if streak < 2 {
+    let ahead = ahead(streak, AHEAD_MAX);
+    if ahead < 2 {
         return owner.block(index, block, Purpose::Scan);
     }
-    let ahead = (1 << streak.min(8)).min(AHEAD_MAX);
     let range = match direction {
         Direction::Forward => block..(block + ahead).min(index.places.len()),
         Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,

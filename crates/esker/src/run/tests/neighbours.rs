@@ -17,7 +17,7 @@ fn value(number: usize) -> Vec<u8> {
 
 fn run(world: &World, codec: Codec) -> Arc<Run> {
     let entries: Vec<Entry> = (0..KEYS).map(|n| (key(n), 1, Kind::Put, value(n))).collect();
-    let options = WriterOptions { codec, block_bytes: 1_000, segment_bytes: 100_000, ..TINY };
+    let options = WriterOptions { codec, block_bytes: 4_200, segment_bytes: 100_000, ..TINY };
     world.run(&Bytewise, Role::Base, options, &entries)
 }
 
@@ -45,7 +45,7 @@ fn while_there_is_room_each_block_is_read_once_and_with_its_neighbours() {
         let world = World::new(4 << 20);
         let run = run(&world, codec);
         let lens = lens(&world, &run);
-        assert!(lens.len() > 300, "{} blocks", lens.len());
+        assert!(lens.len() > 100, "{} blocks", lens.len());
         run.segments().iter().for_each(|segment| segment.load(&world.cache).unwrap());
         let (before, file) = (world.cache.stats(), world.mem.file(&world.path(1)));
         let reads = file.reads.load(Relaxed);
@@ -70,8 +70,10 @@ fn a_scan_begins_with_the_neighbours_of_its_first_block() {
     cursor(2_000);
     let file = world.mem.file(&world.path(1));
     let reads = file.reads.load(Relaxed);
-    (2_000..2_012).for_each(&cursor);
-    assert!(file.reads.load(Relaxed) - reads <= 1, "neighbours were read again");
+    // Eight blocks, which may lie in two groups.
+    (2_000..2_250).step_by(10).for_each(&cursor);
+    let reads = file.reads.load(Relaxed) - reads;
+    assert!(reads <= 2, "{reads} reads beside that of the first block");
 }
 
 #[test]
@@ -88,18 +90,66 @@ fn a_full_cache_reads_what_is_wanted_alone() {
     assert!(bytes <= misses * longest, "{bytes} bytes for {misses} misses");
 }
 
+/// As many as a block has pairs of entries, because so many gets are what a neighbour is worth.
+#[test]
+fn blocks_of_few_entries_come_with_few_neighbours() {
+    let entries: Vec<Entry> =
+        (0..KEYS).map(|n| (key(n), 1, Kind::Put, Random(n as u64).bytes(100))).collect();
+    let blocks_with = |block_bytes: u32| {
+        let world = World::new(4 << 20);
+        let options = WriterOptions { block_bytes, segment_bytes: 400_000, ..TINY };
+        let run = world.run(&Bytewise, Role::Base, options, &entries);
+        let segment = &run.segments()[0];
+        segment.load(&world.cache).unwrap();
+        let index = segment.index_once(&world.cache, Purpose::Other).unwrap();
+        let (blocks, len) = (index.places.len() as u64, lens(&world, &run)[1]);
+        let before = world.cache.stats().bytes_read;
+        get(&world, &run, &Bytewise, &key(1_600), 9).unwrap().unwrap();
+        let read = world.cache.stats().bytes_read - before;
+        (segment.meta().entries / blocks, (read + len / 2) / len)
+    };
+    for block_bytes in [100, 300, 500, 900] {
+        let (entries, blocks) = blocks_with(block_bytes);
+        assert_eq!(blocks, (entries / 2).max(1), "blocks of {entries} entries");
+    }
+    let (entries, blocks) = blocks_with(4_000);
+    assert!(entries >= 24 && (8..=16).contains(&blocks), "{blocks} blocks of {entries} entries");
+}
+
+#[test]
+fn a_short_scan_reads_little_that_it_does_not_show() {
+    let entries: Vec<Entry> =
+        (0..KEYS).map(|n| (key(n), 1, Kind::Put, Random(n as u64).bytes(100))).collect();
+    for blocks in [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 24, 25, 48, 49, 79] {
+        let world = World::new(4 << 20);
+        let options = WriterOptions { block_bytes: 100, segment_bytes: 200_000, ..TINY };
+        let run = world.run(&Bytewise, Role::Base, options, &entries);
+        run.segments().iter().for_each(|segment| segment.load(&world.cache).unwrap());
+        let (len, before) = (lens(&world, &run)[1], world.cache.stats());
+        let cache = Arc::clone(&world.cache);
+        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true, true);
+        cursor.seek(&key(100), 9).unwrap();
+        (1..blocks).for_each(|_| cursor.next().unwrap());
+        assert_eq!(cursor.key(), key(99 + blocks as usize));
+        let after = world.cache.stats();
+        let read = (after.bytes_read - before.bytes_read) / len;
+        assert!((blocks..=2 * blocks).contains(&read), "{read} blocks for {blocks}");
+        assert!(after.misses - before.misses <= 5 + blocks / 8, "{blocks} blocks: {after:?}");
+    }
+}
+
 #[test]
 fn large_blocks_come_with_few_neighbours() {
     let world = World::new(64 << 20);
     let entries: Vec<Entry> =
-        (0..64).map(|n| (key(n), 1, Kind::Put, Random(n as u64).bytes(50_000))).collect();
-    let options = WriterOptions { segment_bytes: 4 << 20, ..TINY };
+        (0..4_000).map(|n| (key(n), 1, Kind::Put, Random(n as u64).bytes(1_000))).collect();
+    let options = WriterOptions { block_bytes: 50_000, segment_bytes: 4 << 20, ..TINY };
     let run = world.run(&Bytewise, Role::Base, options, &entries);
     run.segments()[0].load(&world.cache).unwrap();
     let before = world.cache.stats().bytes_read;
     get(&world, &run, &Bytewise, &key(7), 9).unwrap().unwrap();
     let read = world.cache.stats().bytes_read - before;
-    assert!((50_000..200_000).contains(&read), "{read} bytes for one block");
+    assert!((45_000..200_000).contains(&read), "{read} bytes for one block");
 }
 
 /// What is small in a file and large in memory comes alone, too.
@@ -107,8 +157,9 @@ fn large_blocks_come_with_few_neighbours() {
 fn blocks_that_are_large_in_memory_come_alone() {
     let world = World::new(64 << 20);
     let entries: Vec<Entry> =
-        (0..64).map(|n| (key(n), 1, Kind::Put, vec![n as u8; 60_000])).collect();
-    let options = WriterOptions { codec: Codec::Lz4, segment_bytes: 4 << 20, ..TINY };
+        (0..4_000).map(|n| (key(n), 1, Kind::Put, vec![n as u8; 1_000])).collect();
+    let options =
+        WriterOptions { codec: Codec::Lz4, block_bytes: 60_000, segment_bytes: 4 << 20, ..TINY };
     let run = world.run(&Bytewise, Role::Base, options, &entries);
     run.segments()[0].load(&world.cache).unwrap();
     get(&world, &run, &Bytewise, &key(7), 9).unwrap().unwrap();
@@ -137,6 +188,6 @@ fn damage_in_a_neighbour_is_left_to_who_wants_it() {
             }
         }
     }
-    assert!((1..20).contains(&damaged), "{damaged} keys are damaged");
+    assert!((1..40).contains(&damaged), "{damaged} keys are damaged");
     assert_eq!(found + damaged, KEYS);
 }

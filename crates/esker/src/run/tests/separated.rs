@@ -113,6 +113,44 @@ fn check(world: &World, segments: &[Arc<Segment>], all: &[Entry]) {
     }
 }
 
+/// A get of a separated value, and a scan of a few, read these values alone; a long scan reads as many ahead as it has
+/// shown.
+#[test]
+fn few_values_are_read_that_are_not_shown() {
+    let number = |n: u64| format!("key{n:05}").into_bytes();
+    let mut random = Random::seeded("values that are not shown");
+    let all: Vec<Entry> = (0..200).map(|n| (number(n), 1, Kind::Put, random.bytes(100))).collect();
+    let options =
+        WriterOptions { block_bytes: 64_000, segment_bytes: 400_000, separate_from: 40, ..TINY };
+    for shows in [1, 2, 3, 4, 6, 7, 12, 13, 24, 25, 48, 64] {
+        let world = World::new(4 << 20);
+        let segments = written(&world, 1, options, &all);
+        let values = &segments[0].values()[0];
+        let index = values.index(&world.cache, Purpose::Other).unwrap();
+        let len = u64::from(index.places[1].len);
+        let run = Arc::new(Run::new(Role::Base, segments.clone(), Vec::new()));
+        // The block of the references.
+        let before = |world: &World| (world.cache.stats().bytes_read, world.cache.stats().misses);
+        get(&world, &run, &Bytewise, &number(199), 9).unwrap().unwrap();
+        let (bytes, misses) = before(&world);
+        get(&world, &run, &Bytewise, &number(198), 9).unwrap().unwrap();
+        let read = (before(&world).0 - bytes + len / 2) / len;
+        assert_eq!((read, before(&world).1 - misses), (1, 1), "a get");
+        let (bytes, misses) = before(&world);
+        let cache = world.cache.clone();
+        let mut cursor = RunCursor::new(run.clone(), Bytewise, cache, true, true);
+        cursor.seek(&number(50), 9).unwrap();
+        for n in 50..50 + shows {
+            assert_eq!(shown(&mut cursor), all[n as usize]);
+            cursor.next().unwrap();
+        }
+        let read = (before(&world).0 - bytes + len / 2) / len;
+        assert!((shows..=2 * shows).contains(&read), "{read} values for {shows}");
+        let reads = before(&world).1 - misses;
+        assert!(reads <= 5 + shows / 8, "{reads} reads for {shows} values");
+    }
+}
+
 /// Whatever bit of its tail is flipped, and if all of it is gone, the values of a value segment are found.
 #[test]
 fn a_value_segment_without_its_index_still_gives_its_values() {
