@@ -19,6 +19,21 @@ impl Reader {
         Self { slots: Arc::new(Slots::new(&cache, blocks)), random: 1, missed: 0, kept: 0 }
     }
 
+    /// One of so many blocks, of which 900 were written lately: they stand in the small queue, as far as they fit.
+    fn after_a_load(blocks: usize) -> Self {
+        let reader = Self::new(blocks);
+        let cache = reader.slots.cache();
+        (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(cache, i, 1000)));
+        assert!(reader.cached(0..900) > 700);
+        reader
+    }
+
+    /// Reads 600 blocks that were not written lately, one after the other, and says how many are cached then.
+    fn reads_others(&mut self) -> usize {
+        (900..1500).for_each(|i| _ = self.read(i));
+        self.cached(900..1500)
+    }
+
     /// Other tests of the process may be in an epoch for long, and nothing is kept while much waits for them.
     fn wait_for_others(&self) {
         while self.slots.cache().memory().is_full_of_retired() {
@@ -105,37 +120,27 @@ fn a_cache_of_what_nobody_reads_takes_what_is_read_instead() {
 /// What was written stands in the small queue, and nobody reads it: other blocks take its place at once.
 #[test]
 fn blocks_that_nobody_has_read_keep_no_others_out() {
-    let mut reader = Reader::new(1800);
-    let cache = reader.slots.cache().clone();
-    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
-    assert!(reader.cached(0..900) > 700);
-    (900..1500).for_each(|i| _ = reader.read(i));
-    let cached = reader.cached(900..1500);
+    let cached = Reader::after_a_load(1800).reads_others();
     assert!(cached > 590, "{cached} of 600 are cached");
+}
+
+/// The same where a tenth of it was read before the reads moved.
+#[test]
+fn blocks_of_which_few_were_read_keep_no_others_out() {
+    let mut reader = Reader::after_a_load(1800);
+    (0..900).step_by(10).for_each(|i| _ = reader.read(i));
+    let cached = reader.reads_others();
+    assert!(cached > 400, "{cached} of 600 are cached");
 }
 
 /// What came along with others, or was written, is read like all else: few of the blocks that are missed replace it.
 #[test]
 fn blocks_that_came_first_and_are_read_stay() {
-    let mut reader = Reader::new(3200);
-    let cache = reader.slots.cache().clone();
-    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
+    let mut reader = Reader::after_a_load(3200);
     reader.read_any(0..3200, 800);
     (reader.missed, reader.kept) = (0, 0);
     reader.read_any(0..3200, 400);
     assert!(reader.kept < reader.missed / 3, "{} of {} were kept", reader.kept, reader.missed);
-}
-
-/// The same where a tenth of what came first was read before the reads moved.
-#[test]
-fn blocks_of_which_few_were_read_keep_no_others_out() {
-    let mut reader = Reader::new(1800);
-    let cache = reader.slots.cache().clone();
-    (0..900).for_each(|i| reader.slots.offer_to_room(i, frame(&cache, i, 1000)));
-    (0..900).step_by(10).for_each(|i| _ = reader.read(i));
-    (900..1500).for_each(|i| _ = reader.read(i));
-    let cached = reader.cached(900..1500);
-    assert!(cached > 400, "{cached} of 600 are cached");
 }
 
 /// Once a working set has moved, a long sweep over what is read once does not push it out.
