@@ -27,8 +27,6 @@ use std::sync::Arc;
 /// The minimal number of bytes that are read ahead in one request, if enough blocks are left, where the
 /// caller does not say how many.
 const PIECE_BYTES: u64 = 256 << 10;
-/// The maximal number of blocks that a scan reads ahead.
-const AHEAD_MAX: usize = 32;
 
 /// A segment and one of its blocks.
 type Located = (usize, usize);

@@ -83,9 +83,7 @@ impl Fences {
             return if key < &*self.prefix { None } else { self.heads.len().checked_sub(1) };
         };
         let head = head_of(suffix);
-        // Seeded: the first key of a segment or block is looked for in the one before.
-        let one_before = bug!("run_fence_off_by_one") && self.heads.contains(&head);
-        let last = self.heads.upto(head).checked_sub(1 + usize::from(one_before))?;
+        let last = self.heads.upto(head).checked_sub(1)?;
         if self.heads[last] < head || self.suffix(last) <= suffix {
             return Some(last);
         }

@@ -4,8 +4,7 @@
 //! go through the same cache and checks. What contradicts a reference is corruption.
 
 use super::index::{Index, SharedIndex};
-use super::neighbours::ahead;
-use super::piece::{Direction, limit_bytes};
+use super::piece::Direction;
 use super::reference::{ValueRef, ValueUse};
 use super::segment::Segment;
 use crate::base::{FileId, Kind, LaterValue};
@@ -15,11 +14,6 @@ use crate::error::Result;
 use crate::trace::Purpose;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Bytes that a scan reads ahead at once.
-const AHEAD_BYTES: u64 = 256 << 10;
-/// The maximal number of values that a scan reads ahead.
-const AHEAD_MAX: usize = 32;
 
 impl Segment {
     /// The reference in an entry of this segment, and the value segment that it names.
@@ -206,13 +200,8 @@ impl Fetched {
         let here = (reference.place(), reference.block);
         self.streak = if self.next == Some(here) { self.streak + 1 } else { 0 };
         self.next = Some((reference.place(), reference.block.saturating_add(1)));
-        let ahead = if reading.readahead { ahead(self.streak, AHEAD_MAX) } else { 1 };
-        if ahead < 2 {
-            return values.block(&index, block, Purpose::Scan);
-        }
-        let range = block..(block + ahead).min(index.places.len());
-        let range = limit_bytes(&index, range, block, (Direction::Forward, AHEAD_BYTES));
-        values.block_ahead(&index, block, range)
+        let streak = if reading.readahead { self.streak } else { 0 };
+        values.scanned_block(&index, block, (Direction::Forward, streak))
     }
 }
 

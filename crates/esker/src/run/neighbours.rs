@@ -1,6 +1,6 @@
 //! Blocks that are read together with one that is wanted.
 //!
-//! A scan reads ahead where it goes ([`Segment::block_ahead`]). A get or the begin of a scan wants one block
+//! A scan reads ahead where it goes ([`Segment::scanned_block`]). A get or the begin of a scan wants one block
 //! ([`Segment::block`]), but while the cache has much room its neighbours come along: after a load, or when a database was
 //! opened, nearly every read misses, and most of what such a read costs is not in proportion to its bytes: it searches
 //! twice, calls the system, and takes locks. With 16 blocks in one call, each costs about a third.
@@ -16,6 +16,7 @@
 //! 4. Damage in a neighbour is left to the reader that wants it.
 
 use super::index::Index;
+use super::piece::{Direction, limit_bytes};
 use super::segment::Segment;
 use crate::cache::{FrameBuf, FramePin};
 use crate::error::Result;
@@ -32,13 +33,16 @@ const GROUP_MEMORY: u64 = 96 << 10;
 
 /// A scan reads ahead from so many blocks on.
 const STREAK_MIN: usize = 3;
+/// The maximal number of blocks that a scan reads ahead, and of their bytes.
+const AHEAD_MAX: usize = 32;
+const AHEAD_BYTES: u64 = 256 << 10;
 
-/// How many blocks, at most `most`, a scan reads at once that has entered so many neighbouring ones: as many again, so
-/// that one that ends anywhere has read at most twice what it came through, beside the neighbours of its first blocks.
-pub(super) fn ahead(streak: usize, most: usize) -> usize {
+/// How many blocks a scan reads at once that has entered so many neighbouring ones: as many again, so that one that ends
+/// anywhere has read at most twice what it came through, beside the neighbours of its first blocks.
+fn ahead(streak: usize) -> usize {
     // Seeded: a scan of ten entries reads and decompresses blocks that it does not come to.
-    bug!("run_short_scans_read_far_ahead", return if streak < 2 { 1 } else { most });
-    if streak < STREAK_MIN { 1 } else { streak.min(most) }
+    bug!("run_short_scans_read_far_ahead", return if streak < 2 { 1 } else { AHEAD_MAX });
+    if streak < STREAK_MIN { 1 } else { streak.min(AHEAD_MAX) }
 }
 
 impl Segment {
@@ -55,16 +59,25 @@ impl Segment {
         })
     }
 
-    /// A pin of block `wanted`; if it is not cached, the blocks of `ahead` (which includes it)
-    /// are read with it in one request.
-    pub(super) fn block_ahead(
+    /// A pin of a block through the cache, for a scan that has entered a `streak` of neighbouring blocks: if it is not
+    /// cached, a scan that has come far reads those that follow in one request with it.
+    pub(super) fn scanned_block(
         &self,
         index: &Index,
         wanted: usize,
-        ahead: Range<usize>,
+        (direction, streak): (Direction, usize),
     ) -> Result<FramePin> {
+        let ahead = ahead(streak);
+        if ahead < 2 {
+            return self.block(index, wanted, Purpose::Scan);
+        }
+        let range = match direction {
+            Direction::Forward => wanted..(wanted + ahead).min(index.places.len()),
+            Direction::Backward => (wanted + 1).saturating_sub(ahead)..wanted + 1,
+        };
+        let range = limit_bytes(index, range, wanted, (direction, AHEAD_BYTES));
         index.slots.load(wanted, || {
-            self.read_group(index, wanted, (ahead, u64::MAX), Purpose::Scan, |n, frame| {
+            self.read_group(index, wanted, (range, u64::MAX), Purpose::Scan, |n, frame| {
                 index.slots.offer(n, frame);
             })
         })

@@ -1,13 +1,12 @@
 //! From block to block: through the cache, or past it in large pieces.
 
 use super::super::index::{Index, SharedIndex};
-use super::super::neighbours::ahead;
 use super::super::piece::{Direction, Piece, Source, limit_bytes};
 use super::super::segment::Segment;
-use super::{AHEAD_MAX, PIECE_BYTES, RunCursor};
+use super::RunCursor;
 use crate::base::KeyOrder;
 use crate::block::Layout;
-use crate::cache::{BlockCache, FramePin};
+use crate::cache::BlockCache;
 use crate::error::Result;
 use crate::trace::Purpose;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ impl<O: KeyOrder> RunCursor<O> {
         let numbering = index.numbering;
         let layout = if self.fill_cache {
             let streak = if self.readahead { self.streak } else { 0 };
-            let pin = pin_block(owner, index, block, (direction, streak))?;
+            let pin = owner.scanned_block(index, block, (direction, streak))?;
             let layout = *pin.block().layout();
             self.holder.hold(pin.size() + index.bytes());
             self.source = Source::Frame(pin);
@@ -162,22 +161,4 @@ pub(super) fn held_index<'h>(
         None => (segment, owner.index_once(cache, Purpose::Compaction)?),
     };
     Ok(&held.insert(found).1)
-}
-
-/// A block from the cache. A scan that has entered a `streak` of neighbouring blocks reads some ahead.
-fn pin_block(
-    owner: &Segment,
-    index: &Index,
-    block: usize,
-    (direction, streak): (Direction, usize),
-) -> Result<FramePin> {
-    let ahead = ahead(streak, AHEAD_MAX);
-    if ahead < 2 {
-        return owner.block(index, block, Purpose::Scan);
-    }
-    let range = match direction {
-        Direction::Forward => block..(block + ahead).min(index.places.len()),
-        Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
-    };
-    owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
 }

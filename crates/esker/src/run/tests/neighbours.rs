@@ -3,7 +3,7 @@
 
 use super::*;
 
-const KEYS: usize = 4_000;
+const KEYS: usize = 9_000;
 
 fn key(number: usize) -> Vec<u8> {
     format!("key{number:08}").into_bytes()
@@ -16,8 +16,12 @@ fn value(number: usize) -> Vec<u8> {
 }
 
 fn run(world: &World, codec: Codec) -> Arc<Run> {
+    run_of(world, codec, 4_200)
+}
+
+fn run_of(world: &World, codec: Codec, block_bytes: u32) -> Arc<Run> {
     let entries: Vec<Entry> = (0..KEYS).map(|n| (key(n), 1, Kind::Put, value(n))).collect();
-    let options = WriterOptions { codec, block_bytes: 4_200, segment_bytes: 100_000, ..TINY };
+    let options = WriterOptions { codec, block_bytes, segment_bytes: 100_000, ..TINY };
     world.run(&Bytewise, Role::Base, options, &entries)
 }
 
@@ -45,7 +49,7 @@ fn while_there_is_room_each_block_is_read_once_and_with_its_neighbours() {
         let world = World::new(4 << 20);
         let run = run(&world, codec);
         let lens = lens(&world, &run);
-        assert!(lens.len() > 100, "{} blocks", lens.len());
+        assert!(lens.len() > 300, "{} blocks", lens.len());
         run.segments().iter().for_each(|segment| segment.load(&world.cache).unwrap());
         let (before, file) = (world.cache.stats(), world.mem.file(&world.path(1)));
         let reads = file.reads.load(Relaxed);
@@ -73,7 +77,7 @@ fn a_scan_begins_with_the_neighbours_of_its_first_block() {
     // Eight blocks, which may lie in two groups.
     (2_000..2_250).step_by(10).for_each(&cursor);
     let reads = file.reads.load(Relaxed) - reads;
-    assert!(reads <= 2, "{reads} reads beside that of the first block");
+    assert!(reads <= 1, "{reads} reads beside that of the first block");
 }
 
 #[test]
@@ -143,13 +147,13 @@ fn large_blocks_come_with_few_neighbours() {
     let world = World::new(64 << 20);
     let entries: Vec<Entry> =
         (0..4_000).map(|n| (key(n), 1, Kind::Put, Random(n as u64).bytes(1_000))).collect();
-    let options = WriterOptions { block_bytes: 50_000, segment_bytes: 4 << 20, ..TINY };
+    let options = WriterOptions { block_bytes: 52_000, segment_bytes: 4 << 20, ..TINY };
     let run = world.run(&Bytewise, Role::Base, options, &entries);
     run.segments()[0].load(&world.cache).unwrap();
     let before = world.cache.stats().bytes_read;
     get(&world, &run, &Bytewise, &key(7), 9).unwrap().unwrap();
     let read = world.cache.stats().bytes_read - before;
-    assert!((45_000..200_000).contains(&read), "{read} bytes for one block");
+    assert!((50_000..200_000).contains(&read), "{read} bytes for one block");
 }
 
 /// What is small in a file and large in memory comes alone, too.
@@ -170,7 +174,7 @@ fn blocks_that_are_large_in_memory_come_alone() {
 #[test]
 fn damage_in_a_neighbour_is_left_to_who_wants_it() {
     let world = World::new(4 << 20);
-    let run = run(&world, Codec::Lz4);
+    let run = run_of(&world, Codec::Lz4, 1_000);
     let segment = &run.segments()[0];
     let index = segment.index_once(&world.cache, Purpose::Other).unwrap();
     let place = &index.places[37];
@@ -188,6 +192,6 @@ fn damage_in_a_neighbour_is_left_to_who_wants_it() {
             }
         }
     }
-    assert!((1..40).contains(&damaged), "{damaged} keys are damaged");
+    assert!((1..20).contains(&damaged), "{damaged} keys are damaged");
     assert_eq!(found + damaged, KEYS);
 }
