@@ -74,6 +74,8 @@ pub struct Moment {
     pub trees: usize,
     /// The oldest snapshot.
     pub oldest: Option<Seq>,
+    /// What `Files::values_died` says.
+    pub values_died: u64,
     /// Whether nobody has written for long.
     pub quiet: bool,
 }
@@ -104,12 +106,17 @@ impl Ledger {
     /// Whether another look may find something.
     pub fn is_due(&self, now: Moment) -> bool {
         let Some(seen) = self.seen else { return true };
-        // What a tree that is gone kept of value segments was not known to be dead.
         let released = seen.trees != now.trees || seen.oldest != now.oldest && self.latest.held > 0;
         // What a look in a quiet database leaves, any other leaves too.
         let stricter = now.quiet && !seen.quiet;
         let more = self.more && now.changes != seen.changes;
-        let again = (released || stricter || more) && self.found < LOOKS + 2 * self.parts;
+        // What a run segment refers to is known to be dead when its last reader has gone: after a compaction, or after a
+        // tree is gone. Beside writes the looks after flushes find it.
+        // Seeded: what readers of a tree that is gone have kept of value segments stays until the next flush.
+        let died = now.quiet
+            && seen.values_died != now.values_died
+            && !bug!("compaction_space_forgets_values_of_readers");
+        let again = (released || stricter || more || died) && self.found < LOOKS + 2 * self.parts;
         let flushes = now.flushes.saturating_sub(seen.flushes);
         let changes = flushes + now.changes.saturating_sub(seen.changes);
         let enough = now.quiet || changes >= self.parts / PARTS_PER_CHANGE;

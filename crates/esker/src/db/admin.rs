@@ -130,6 +130,7 @@ impl Core {
             let seen = self.work.done().epoch();
             self.state.retired.collect();
             self.rescore_expired();
+            let died = self.files.values_died();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
@@ -142,8 +143,8 @@ impl Core {
                     // Calls that use an old state keep its files, but only for a short time.
                     self.give_all_back(PASSING_TRIES - 2);
                     self.check_open()?;
-                } else if self.files.is_clean() {
-                    // Asked again, because a state that ended meanwhile has left files.
+                } else if self.files.is_clean() && died == self.files.values_died() {
+                    // Asked again, because a state that ended meanwhile has left files and dead values.
                     return Ok(());
                 }
                 continue;

@@ -82,9 +82,10 @@ impl Core {
     fn reclaim(&self, quiet: bool) -> Option<Calmness> {
         let (flushes, changes) = self.counters.background.changes();
         let ingested = self.ingested_end.load(Ordering::Acquire);
+        let (values_died, oldest) = (self.files.values_died(), self.snapshots.first());
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
-        let (trees, oldest) = (version.trees().len(), self.snapshots.first());
-        let now = space::Moment { flushes, ingested, changes, trees, oldest, quiet };
+        let trees = version.trees().len();
+        let now = space::Moment { flushes, ingested, changes, trees, oldest, values_died, quiet };
         if self.reserve.is_tight() || self.work.is_compacting() || !self.space.lock().is_due(now) {
             return None;
         }

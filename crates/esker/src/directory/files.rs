@@ -55,6 +55,8 @@ pub struct Files {
     garbage: Mutex<Vec<Garbage>>,
     /// What could not be freed when it was tried; the next to be tried again comes first.
     postponed: Mutex<VecDeque<Garbage>>,
+    /// How many run segments are gone that referred to value segments.
+    values_died: AtomicU64,
     /// Dead slices below this size are not punched.
     punch_bytes_min: AtomicU64,
     /// Held while space is freed and while files are linked. What was taken out of `garbage` is
@@ -110,6 +112,12 @@ impl Reclaim for Files {
             self.note(Garbage::Slice { file, offset, len });
         }
     }
+
+    fn values(&self) {
+        // Whoever sees the count sees what is dead.
+        self.values_died.fetch_add(1, Ordering::Release);
+        self.work.notify();
+    }
 }
 
 impl Files {
@@ -128,6 +136,7 @@ impl Files {
             next: AtomicU64::new(1),
             garbage: Mutex::default(),
             postponed: Mutex::default(),
+            values_died: AtomicU64::new(0),
             punch_bytes_min: AtomicU64::new(PUNCH_BYTES_MIN),
             collecting: Mutex::default(),
             outputs: Mutex::default(),
@@ -227,6 +236,11 @@ impl Files {
     fn note(&self, garbage: Garbage) {
         self.garbage.lock().push(garbage);
         self.work.notify();
+    }
+
+    /// A number that has changed when more of the value segments is dead.
+    pub fn values_died(&self) -> u64 {
+        self.values_died.load(Ordering::Acquire)
     }
 
     /// Whether there is something to free.

@@ -108,6 +108,8 @@ impl Reclaim for Unlinked {
     }
 
     fn slice(&self, _: FileId, _: u64, _: u64) {}
+
+    fn values(&self) {}
 }
 
 /// A reader looks at a version whose only file is dropped meanwhile, as `db::store` does it: first

@@ -39,6 +39,8 @@ pub trait Reclaim: Send + Sync + fmt::Debug {
     fn file(&self, id: FileId);
     /// An obsolete segment of a file that is not obsolete can be punched out.
     fn slice(&self, id: FileId, offset: u64, len: u64);
+    /// A run segment that refers to value segments is gone, so more of them is dead.
+    fn values(&self);
 }
 
 /// A run file.
@@ -198,6 +200,12 @@ impl RunFile {
             && !self.is_obsolete()
         {
             reclaim.slice(self.id, offset, len);
+        }
+    }
+
+    pub(super) fn report_dead_values(&self) {
+        if let Some(reclaim) = &self.reclaim {
+            reclaim.values();
         }
     }
 }

@@ -477,6 +477,9 @@ impl Drop for Segment {
         for (used, values) in self.meta.values.iter().zip(&self.values).take(all) {
             values.referred.fetch_sub(used.bytes, Ordering::Relaxed);
         }
+        if !self.values.is_empty() {
+            self.file.report_dead_values();
+        }
         if let Some(index) = self.index.get_mut()
             && let Some(entry) = &index.entry
         {

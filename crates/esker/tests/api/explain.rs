@@ -13,6 +13,7 @@ use esker_testkit::Rng;
 use esker_testkit::crashfs::CrashFs;
 use esker_testkit::faultfs::{Effect, FaultFs, Op, Rule};
 use esker_testkit::harness::{HandClock, tiny_options};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,12 +31,23 @@ fn outcomes(explanation: &Explanation) -> Vec<Outcome> {
 }
 
 fn slow(faults: &FaultFs, op: Op, path: &str) {
-    slow_by(faults, op, path, SLOW);
+    let sleep = Effect::Call(Arc::new(|| std::thread::sleep(SLOW)));
+    faults.add(Rule::new(op, sleep).path(path).persistent());
 }
 
-fn slow_by(faults: &FaultFs, op: Op, path: &str, time: Duration) {
-    let sleep = Effect::Call(Arc::new(move || std::thread::sleep(time)));
-    faults.add(Rule::new(op, sleep).path(path).persistent());
+/// Holds each `op` up until the writer, which sends a message after each put, stands still; the later ones for longer.
+/// So puts wait for it however fast the machine is, and at last for longer than other puts that were slow because they
+/// were not scheduled.
+fn hold_up(faults: &FaultFs, op: Op, path: &str) -> Sender<()> {
+    let (sender, puts) = channel();
+    let puts = Mutex::new((puts, SLOW));
+    let hold = Effect::Call(Arc::new(move || {
+        let (puts, still) = &mut *puts.lock().unwrap();
+        while puts.recv_timeout(*still).is_ok() {}
+        *still = (*still + SLOW).min(10 * SLOW);
+    }));
+    faults.add(Rule::new(op, hold).path(path).persistent());
+    sender
 }
 
 fn on_disk(faults: &FaultFs, mut options: Options) -> Db {
@@ -347,30 +359,22 @@ fn a_put_names_a_full_log_and_small_memory() {
         let disk = CrashFs::new();
         let faults = FaultFs::over(&disk);
         let db = on_disk(&faults, tiny_options());
-        slow(&faults, op, path);
+        let put_ended = hold_up(&faults, op, path);
         let value = "x".repeat(2000);
+        let waits = |put: &Explanation| causes.iter().any(|c| waited(put, *c) > Duration::ZERO);
         let named = (0..20_000).any(|number| {
             let put = db.explain_put(key(number), &value).unwrap();
-            causes.iter().any(|cause| waited(&put, *cause) > Duration::ZERO)
+            put_ended.send(()).unwrap();
+            waits(&put)
         });
         assert!(named, "no put waited for {causes:?}");
-        // Puts that nobody explains are kept with what they waited for. On a busy machine others are slower, because
-        // they were not scheduled: then the device becomes slower still.
-        let slowest = db.stats().slowest;
-        let (mut kept, mut number, mut time) = (slowest, 20_000, SLOW);
-        while !kept
-            .iter()
-            .any(|slow| causes.iter().any(|c| waited(&slow.explanation, *c) > Duration::ZERO))
-        {
+        // Puts that nobody explains are kept with what they waited for.
+        let kept = (20_000..40_000).any(|number| {
             db.insert(key(number), &value).unwrap();
-            (kept, number) = (db.stats().slowest, number + 1);
-            if number % 4_000 == 0 {
-                time *= 2;
-                faults.clear();
-                slow_by(&faults, op, path, time);
-            }
-            assert!(number < 40_000, "no slow put was kept");
-        }
+            put_ended.send(()).unwrap();
+            db.stats().slowest.iter().any(|slow| waits(&slow.explanation))
+        });
+        assert!(kept, "no slow put was kept");
         faults.clear();
     }
 }

@@ -207,6 +207,16 @@ fn branches_hold_what_they_share() {
     assert!(after <= live * 105 / 100 + RESERVE, "{after} bytes, {live} live");
 }
 
+/// Overwrites a fifth of the values until compactions come for it, which see too little die to move the others.
+fn compact_overwritten(db: &Db, part: usize) {
+    let before = db.stats().compactions;
+    while db.stats().compactions < before + 2 {
+        (part..KEYS).step_by(5).for_each(|number| db.insert(key(number), "small").unwrap());
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
+    }
+}
+
 #[test]
 fn values_that_a_branch_kept_come_back_when_it_is_dropped() {
     let place = Place::new();
@@ -216,22 +226,39 @@ fn values_that_a_branch_kept_come_back_when_it_is_dropped() {
     options.partition_bytes = Some(1 << 20);
     let db = loaded(&place, options);
     drop(db.branch("kept").unwrap());
-    // Each compaction sees a fifth die, which is too little to move the others, and what died before is alive in
-    // the branch.
-    for part in 0..2 {
-        let before = db.stats().compactions;
-        while db.stats().compactions < before + 2 {
-            (part..KEYS).step_by(5).for_each(|number| db.insert(key(number), "small").unwrap());
-            db.flush().unwrap();
-            db.wait_until_idle().unwrap();
-        }
-    }
+    // What died before is alive in the branch.
+    (0..2).for_each(|part| compact_overwritten(&db, part));
     let values = (KEYS * 2 / 5 * value(0).len()) as u64;
     let all = run_files(&place.path()).0;
     db.drop_branch("kept").unwrap();
     db.wait_until_idle().unwrap();
     shrinks(&db, &place, |taken| taken < all - values * 3 / 4);
     assert!(db.stats().reclaimable_bytes <= db.stats().reclaimable_bytes_max);
+    assert_eq!(entries(db.iter().unwrap()).len(), KEYS);
+    assert_eq!(db.verify().unwrap().problems.len(), 0);
+}
+
+/// What a branch kept is known to be dead when its last reader has gone, which may be after the database has looked.
+#[test]
+fn values_that_a_reader_of_a_dropped_branch_kept_come_back_when_it_ends() {
+    let place = Place::new();
+    let (mut options, _ended) = options();
+    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
+    options.partition_bytes = Some(1 << 20);
+    let db = loaded(&place, options);
+    let branch = db.branch("kept").unwrap();
+    compact_overwritten(&db, 0);
+    let mut reader = branch.iter().unwrap();
+    assert!(reader.next().is_some());
+    // The keys of the branch come back too, when its reader ends.
+    let (all, keys) = (run_files(&place.path()).0, db.stats().trees[0].base.raw_bytes);
+    drop(branch);
+    db.drop_branch("kept").unwrap();
+    db.wait_until_idle().unwrap();
+    assert_eq!(db.stats().reclaimable_bytes, 0, "a reader needs what is dead");
+    drop(reader);
+    let values = (KEYS / 5 * value(0).len()) as u64;
+    shrinks(&db, &place, |taken| taken < all - keys - values * 3 / 4);
     assert_eq!(entries(db.iter().unwrap()).len(), KEYS);
     assert_eq!(db.verify().unwrap().problems.len(), 0);
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::compaction::partitioning::tests::{partition, segment};
 
 fn moment(flushes: u64, changes: u64) -> Moment {
-    Moment { flushes, ingested: 0, changes, trees: 1, oldest: None, quiet: false }
+    Moment { flushes, ingested: 0, changes, trees: 1, oldest: None, values_died: 7, quiet: false }
 }
 
 fn ledger(parts: u64, found: u64) -> Ledger {
@@ -53,6 +53,12 @@ fn what_a_quiet_look_left_is_not_looked_at_again() {
     let ledger = Ledger { seen: Some(quiet), ..ledger(10, 0) };
     assert!(!ledger.is_due(quiet) && !ledger.is_due(moment(5, 5)) && !ledger.is_due(moment(5, 6)));
     assert!(ledger.is_due(moment(6, 5)));
+    let released = Moment { values_died: 8, ..quiet };
+    assert!(ledger.is_due(released), "a reader has left what kept values");
+    let writing = Moment { quiet: false, ..released };
+    assert!(!ledger.is_due(writing), "looks beside writes follow flushes");
+    let most = Ledger { found: LOOKS + 20, ..ledger };
+    assert!(!most.is_due(released));
 }
 
 #[test]

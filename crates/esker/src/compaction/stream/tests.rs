@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, Moment, SEQ_MAX};
+use crate::base::{Bytewise, Kind, Moment, SEQ_MAX, join};
 use crate::compaction::gc::tests::surviving_tombstones;
 use crate::compaction::{CompactionRule, Depth};
 use crate::iter::testing::*;
@@ -104,6 +104,27 @@ fn readers_see_the_same_after_a_compaction_bytewise() {
 #[test]
 fn readers_see_the_same_after_a_compaction_in_a_custom_order() {
     compact_and_compare::<Descending>();
+}
+
+#[test]
+fn operands_are_not_applied_to_a_value_that_has_expired() {
+    let entry =
+        |seq, kind, value: &[u8]| Entry { key: b"k".to_vec(), seq, kind, value: value.into() };
+    let mut expired = Vec::new();
+    join(7, b"old", &mut expired);
+    let entries = vec![
+        entry(5, Kind::Merge, b"b"),
+        entry(4, Kind::Merge, b"a"),
+        entry(3, Kind::ExpiringPut, &expired),
+    ];
+    let levels = [Level { entries, tombstones: Vec::new() }];
+    let gc = CompactionRule { snapshots: Vec::new(), now: 8 }.at(Depth::Bottom);
+    let mut stream = stream::<Bytewise>(&levels, gc, &long_fuse());
+    let compacted = run(&mut Random::from_env(), &mut stream).expect("no fuse");
+    let applied = concat().full_merge(b"k", None, &[b"a", b"b"]).unwrap().unwrap();
+    let found: Vec<_> = compacted.iter().map(|entry| (entry.kind, &entry.value)).collect();
+    assert_eq!(found, [(Kind::Put, &applied)]);
+    assert_eq!(stream.counts().expired, 1);
 }
 
 #[test]
