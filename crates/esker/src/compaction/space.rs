@@ -76,6 +76,8 @@ pub struct Moment {
     pub oldest: Option<Seq>,
     /// What `Files::values_died` says.
     pub values_died: u64,
+    /// Whether nobody has written since a look before.
+    pub still: bool,
     /// Whether nobody has written for long.
     pub quiet: bool,
 }
@@ -111,9 +113,9 @@ impl Ledger {
         let stricter = now.quiet && !seen.quiet;
         let more = self.more && now.changes != seen.changes;
         // What a run segment refers to is known to be dead when its last reader has gone: after a compaction, or after a
-        // tree is gone. Beside writes the looks after flushes find it.
+        // tree is gone. Beside writes the looks after flushes find it, or the one when the writes pause.
         // Seeded: what readers of a tree that is gone have kept of value segments stays until the next flush.
-        let died = now.quiet
+        let died = (now.quiet || now.still)
             && seen.values_died != now.values_died
             && !bug!("compaction_space_forgets_values_of_readers");
         let again = (released || stricter || more || died) && self.found < LOOKS + 2 * self.parts;

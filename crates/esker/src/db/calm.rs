@@ -4,7 +4,9 @@
 
 use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, Quiet, loose_parts};
+use crate::compaction::policy::CALM_AFTER;
 use crate::compaction::queue::SPACE;
+use crate::compaction::space::Moment;
 use crate::compaction::{settle, space, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
@@ -33,11 +35,16 @@ impl Core {
         let (visible, now, settings) = (self.visible(), self.clock.now(), &self.settings);
         let (calmness, quiet) = self.calm.lock().look(visible, Instant::now());
         let wait = |left| Calmness::after(quiet.left().into_iter().chain(left).min());
+        // The whole pause is left: somebody has written since the look before.
+        let still = calmness != Calmness::After(CALM_AFTER);
         let is_quiet = at_once || quiet == Quiet::Now;
         match calmness {
-            Calmness::After(_) if !at_once => return self.reclaim(false).unwrap_or(calmness),
+            Calmness::After(_) if !at_once => {
+                return self.reclaim(false, still).unwrap_or(calmness);
+            }
             Calmness::Tight if !looks.are_due(settings, now) => {
-                return self.reclaim(is_quiet).unwrap_or_else(|| wait(looks.wait(settings, now)));
+                let left = || wait(looks.wait(settings, now));
+                return self.reclaim(is_quiet, still).unwrap_or_else(left);
             }
             _ => {}
         }
@@ -57,7 +64,7 @@ impl Core {
                 return Calmness::Calm;
             }
         }
-        if let Some(calm) = self.reclaim(is_quiet) {
+        if let Some(calm) = self.reclaim(is_quiet, still) {
             return calm;
         }
         if !tight {
@@ -78,14 +85,15 @@ impl Core {
         wait(left)
     }
 
-    /// Has compacted what gives back space ([`space`]); `None`: there is nothing, or it is not the time.
-    fn reclaim(&self, quiet: bool) -> Option<Calmness> {
+    /// Has compacted what gives back space ([`space`]); `None`: there is nothing, or it is not the time. `quiet`, `still`:
+    /// nobody has written for long, or since a look before.
+    fn reclaim(&self, quiet: bool, still: bool) -> Option<Calmness> {
         let (flushes, changes) = self.counters.background.changes();
         let ingested = self.ingested_end.load(Ordering::Acquire);
         let (values_died, oldest) = (self.files.values_died(), self.snapshots.first());
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let trees = version.trees().len();
-        let now = space::Moment { flushes, ingested, changes, trees, oldest, values_died, quiet };
+        let now = Moment { flushes, ingested, changes, trees, oldest, values_died, still, quiet };
         if self.reserve.is_tight() || self.work.is_compacting() || !self.space.lock().is_due(now) {
             return None;
         }

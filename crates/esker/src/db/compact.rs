@@ -240,7 +240,7 @@ impl Core {
         if !survivors.is_empty() {
             let writer = self.writer(output.writer, (true, true))?;
             writer.add_tombstones::<O>(&survivors)?;
-            tombstone_segments = self.take_segments(writer);
+            tombstone_segments = self.files.take_segments(writer);
         }
         self.trust(order)?;
         background.segments_adopted.fetch_add(output.adopted, Ordering::Relaxed);
@@ -279,7 +279,7 @@ impl Core {
     fn cut(&self, output: &mut Output<'_>) -> Result<()> {
         if let Some(writer) = output.writer {
             writer.cut()?;
-            output.segments.extend(self.take_segments(writer));
+            output.segments.extend(self.files.take_segments(writer));
         }
         Ok(())
     }

@@ -41,16 +41,6 @@ impl Core {
         Ok(writer.insert(created))
     }
 
-    /// The segments written since the last call, as objects.
-    pub(super) fn take_segments(&self, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
-        let written = writer.take_segments();
-        if written.is_empty() {
-            return Vec::new();
-        }
-        let file = self.files.output_file(writer.id());
-        written.into_iter().map(|written| written.into_segment(file.clone())).collect()
-    }
-
     /// Runs a compaction or a push of these partitions or spans, and reports its begin and its end.
     pub(super) fn tell_work(
         &self,
@@ -130,7 +120,7 @@ impl Output for SlicesFile<'_> {
     }
 
     fn segments(&mut self) -> Vec<Arc<Segment>> {
-        self.writer.as_mut().map(|writer| self.core.take_segments(writer)).unwrap_or_default()
+        self.writer.as_mut().map(|writer| self.core.files.take_segments(writer)).unwrap_or_default()
     }
 
     fn pause(&mut self) -> Result<()> {

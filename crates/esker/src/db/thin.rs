@@ -261,7 +261,7 @@ impl Core {
                 if writer.bytes_written() > most {
                     return Ok(false);
                 }
-                segments = self.take_segments(writer);
+                segments = self.files.take_segments(writer);
             }
             job.written.push(segments);
         }

@@ -16,7 +16,7 @@ use crate::error::{IoContext, Result};
 use crate::events::EventBus;
 use crate::fs::{DirEntry, Fs};
 use crate::manifest::parse_manifest_name;
-use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, parse_run_name};
+use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, RunWriter, Segment, parse_run_name};
 use crate::sync::Signal;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -198,6 +198,16 @@ impl Files {
     /// Makes numbers below `next` unavailable.
     pub fn raise_next_id(&self, next: FileId) {
         self.next.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// The segments that a writer has ended since the last call, as objects.
+    pub fn take_segments(self: &Arc<Self>, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
+        let written = writer.take_segments();
+        if written.is_empty() {
+            return Vec::new();
+        }
+        let file = self.output_file(writer.id());
+        written.into_iter().map(|written| written.into_segment(file.clone())).collect()
     }
 
     /// The object for a file that this process writes: every part of the file shares it.

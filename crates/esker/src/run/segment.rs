@@ -477,9 +477,6 @@ impl Drop for Segment {
         for (used, values) in self.meta.values.iter().zip(&self.values).take(all) {
             values.referred.fetch_sub(used.bytes, Ordering::Relaxed);
         }
-        if !self.values.is_empty() {
-            self.file.report_dead_values();
-        }
         if let Some(index) = self.index.get_mut()
             && let Some(entry) = &index.entry
         {
@@ -487,6 +484,10 @@ impl Drop for Segment {
         }
         if *self.obsolete.get_mut() {
             self.file.reclaim_slice(self.meta.offset, self.meta.len);
+            // What a compaction wrote in vain is not obsolete, and makes nothing dead that was alive.
+            if !self.values.is_empty() {
+                self.file.report_dead_values();
+            }
         }
     }
 }

@@ -2,7 +2,9 @@ use super::*;
 use crate::compaction::partitioning::tests::{partition, segment};
 
 fn moment(flushes: u64, changes: u64) -> Moment {
-    Moment { flushes, ingested: 0, changes, trees: 1, oldest: None, values_died: 7, quiet: false }
+    let (ingested, trees, oldest, values_died) = (0, 1, None, 7);
+    let (still, quiet) = (false, false);
+    Moment { flushes, ingested, changes, trees, oldest, values_died, still, quiet }
 }
 
 fn ledger(parts: u64, found: u64) -> Ledger {
@@ -57,6 +59,7 @@ fn what_a_quiet_look_left_is_not_looked_at_again() {
     assert!(ledger.is_due(released), "a reader has left what kept values");
     let writing = Moment { quiet: false, ..released };
     assert!(!ledger.is_due(writing), "looks beside writes follow flushes");
+    assert!(ledger.is_due(Moment { still: true, ..writing }), "nobody would look soon");
     let most = Ledger { found: LOOKS + 20, ..ledger };
     assert!(!most.is_due(released));
 }
