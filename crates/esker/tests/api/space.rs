@@ -3,7 +3,7 @@
 
 use super::{Place, entries, key, run_files, shrinks, small};
 use esker::internals::options::SmallTiers;
-use esker::{Compression, Db, Event, EventKind, EventListener, LevelShape, Options};
+use esker::{Compression, Db, Event, EventKind, EventListener, Iter, LevelShape, Options};
 use esker_testkit::Rng;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -40,6 +40,14 @@ fn options() -> (Options, Ends) {
     options.compression = Compression::None;
     options.small_space = Some(RESERVE);
     options.on_event = Some(Arc::new(Ended(Mutex::new(send))));
+    (options, ended)
+}
+
+/// The same with separated values, in value segments of whole pages, so that all that is dead can be given back.
+fn separated() -> (Options, Ends) {
+    let (mut options, ended) = options();
+    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
+    options.partition_bytes = Some(1 << 20);
     (options, ended)
 }
 
@@ -220,11 +228,7 @@ fn compact_overwritten(db: &Db, part: usize) {
 #[test]
 fn values_that_a_branch_kept_come_back_when_it_is_dropped() {
     let place = Place::new();
-    let (mut options, _ended) = options();
-    // Value segments of whole pages, so that all that is dead can be given back.
-    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
-    options.partition_bytes = Some(1 << 20);
-    let db = loaded(&place, options);
+    let db = loaded(&place, separated().0);
     drop(db.branch("kept").unwrap());
     // What died before is alive in the branch.
     (0..2).for_each(|part| compact_overwritten(&db, part));
@@ -238,23 +242,26 @@ fn values_that_a_branch_kept_come_back_when_it_is_dropped() {
     assert_eq!(db.verify().unwrap().problems.len(), 0);
 }
 
+/// Drops the branch `kept` while it is read, and waits until the database has looked.
+fn drop_while_read(db: &Db, branch: Db) -> Iter {
+    let mut reader = branch.iter().unwrap();
+    assert!(reader.next().is_some());
+    drop(branch);
+    db.drop_branch("kept").unwrap();
+    db.wait_until_idle().unwrap();
+    reader
+}
+
 /// What a branch kept is known to be dead when its last reader has gone, which may be after the database has looked.
 #[test]
 fn values_that_a_reader_of_a_dropped_branch_kept_come_back_when_it_ends() {
     let place = Place::new();
-    let (mut options, _ended) = options();
-    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
-    options.partition_bytes = Some(1 << 20);
-    let db = loaded(&place, options);
+    let db = loaded(&place, separated().0);
     let branch = db.branch("kept").unwrap();
     compact_overwritten(&db, 0);
-    let mut reader = branch.iter().unwrap();
-    assert!(reader.next().is_some());
     // The keys of the branch come back too, when its reader ends.
     let (all, keys) = (run_files(&place.path()).0, db.stats().trees[0].base.raw_bytes);
-    drop(branch);
-    db.drop_branch("kept").unwrap();
-    db.wait_until_idle().unwrap();
+    let reader = drop_while_read(&db, branch);
     let values = (KEYS / 5 * value(0).len()) as u64;
     assert!(db.stats().reclaimable_bytes < values / 2, "a reader needs what is dead");
     drop(reader);
@@ -267,24 +274,19 @@ fn values_that_a_reader_of_a_dropped_branch_kept_come_back_when_it_ends() {
 #[test]
 fn values_that_a_reader_kept_come_back_in_a_database_that_was_only_opened() {
     let place = Place::new();
-    let (mut options, _ended) = options();
-    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
-    options.partition_bytes = Some(1 << 20);
-    options.max_space_amplification = 1.1;
-    let db = loaded(&place, options.clone());
+    let tight = || {
+        let (mut options, ended) = separated();
+        options.max_space_amplification = 1.1;
+        (options, ended)
+    };
+    let db = loaded(&place, tight().0);
     drop(db.branch("kept").unwrap());
     (0..2).for_each(|part| compact_overwritten(&db, part));
     db.close().unwrap();
     drop(db);
-    let (send, ended) = channel();
-    options.on_event = Some(Arc::new(Ended(Mutex::new(send))));
+    let (options, ended) = tight();
     let db = Db::open_with(place.path(), options).unwrap();
-    let branch = db.open_branch("kept").unwrap();
-    let mut reader = branch.iter().unwrap();
-    assert!(reader.next().is_some());
-    drop(branch);
-    db.drop_branch("kept").unwrap();
-    db.wait_until_idle().unwrap();
+    let reader = drop_while_read(&db, db.open_branch("kept").unwrap());
     let causes = || ended.try_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
     assert_eq!(causes(), [""; 0], "a reader needs what is dead");
     drop(reader);
@@ -298,9 +300,7 @@ fn values_that_a_reader_kept_come_back_in_a_database_that_was_only_opened() {
 fn a_quiet_database_has_no_dead_values_left_to_give_back() {
     const VALUES: usize = 2_000;
     let place = Place::new();
-    let (mut options, ended) = options();
-    (options.separate_values_from, options.segment_bytes) = (Some(64), 64 << 10);
-    options.partition_bytes = Some(1 << 20);
+    let (options, ended) = separated();
     let db = Db::open_with(place.path(), options).unwrap();
     let mut rng = Rng::new(3);
     let mut value = || (0..1000).map(|_| rng.below(256) as u8).collect::<Vec<_>>();
