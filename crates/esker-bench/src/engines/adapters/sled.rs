@@ -11,6 +11,8 @@ use crate::engines::Durability;
 use crate::engines::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, locked_version};
 use crate::{Error, Result};
 use sled::{Batch, Config, Db, IVec, Iter};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 fn failed(what: &str) -> impl FnOnce(sled::Error) -> Error {
     move |cause| Error::engine("sled", what, cause)
@@ -19,6 +21,7 @@ fn failed(what: &str) -> impl FnOnce(sled::Error) -> Error {
 /// An open sled database.
 pub struct SledEngine {
     db: Db,
+    dir: PathBuf,
     settings: Vec<(String, String)>,
 }
 
@@ -41,7 +44,7 @@ pub fn open(_spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Eng
         ("deletion of a range".into(), "key by key, in batches".into()),
         ("everything else".into(), "defaults".into()),
     ];
-    Ok(Box::new(SledEngine { db, settings }))
+    Ok(Box::new(SledEngine { db, dir: options.dir.to_owned(), settings }))
 }
 
 impl Engine for SledEngine {
@@ -79,8 +82,20 @@ impl Engine for SledEngine {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.flush()
+        self.flush()?;
+        let Self { db, dir, .. } = *self;
+        drop(db);
+        wait_for_its_lock(&dir.join("db"))
     }
+}
+
+/// Waits until sled has let go of its `file`.
+///
+/// The last work of sled's pool of threads may hold the file, and with it sled's lock, after the
+/// database was dropped. To open the database in that time fails, and its work would be counted in
+/// what is measured next.
+fn wait_for_its_lock(file: &Path) -> Result<()> {
+    File::open(file).and_then(|file| file.lock()).map_err(|cause| Error::io("lock", file, &cause))
 }
 
 struct SledSession<'a> {
@@ -157,5 +172,34 @@ impl Cursor for SledCursor {
         let Some(entry) = entry else { return Ok(None) };
         self.entry = entry.map_err(failed("iteration"))?;
         Ok(Some((&self.entry.0, &self.entry.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    /// A clone of the database stands for sled's pool, whose last work holds the files for a while.
+    #[test]
+    fn a_closed_database_can_be_opened_at_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("db");
+        let db = Config::new().path(&dir).open().unwrap();
+        let held = db.clone();
+        let engine = Box::new(SledEngine { db, dir: dir.clone(), settings: Vec::new() });
+        let released = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Long enough for a `close` that does not wait to return before it.
+                std::thread::sleep(Duration::from_millis(50));
+                released.store(true, Ordering::SeqCst);
+                drop(held);
+            });
+            engine.close().unwrap();
+            assert!(released.load(Ordering::SeqCst), "`close` returned while the file was locked");
+            Config::new().path(&dir).open().unwrap();
+        });
     }
 }
