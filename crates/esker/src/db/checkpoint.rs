@@ -13,9 +13,8 @@
 //!    before that leaves a directory that is not taken for a database; after an error it is
 //!    removed.
 
-use crate::base::FileId;
 use crate::db::core::Core;
-use crate::directory::copies::{Slices, clear, clear_name, sync_new_name, take_over};
+use crate::directory::copies::{clear, clear_name, parts_of, sync_new_name, take_over};
 use crate::directory::look::occupant;
 use crate::directory::{DATA_DIRECTORY, LOCK_NAME};
 use crate::error::{Error, IoContext, Result};
@@ -23,12 +22,11 @@ use crate::events::EventKind;
 use crate::manifest::{Edit, Manifest, Version};
 use crate::options::LogKind;
 use crate::recovery::create::{begin_log, first_superblocks};
-use crate::run::{HEADER_BYTES, RunFile};
 use crate::sync::Point;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Core {
@@ -43,17 +41,7 @@ impl Core {
             let what = "lies inside of the database that it is made of: name another path";
             return Err(Error::invalid(format!("{} {what}", target.display())));
         }
-        let (version, state) = loop {
-            self.flush()?;
-            self.gate(Point::CheckpointFlushed);
-            let (version, state) = self.durable_state();
-            // What was ingested since the flush is newer than the moment.
-            // Seeded: a checkpoint has what was ingested after its moment, and later writes get lost.
-            let later = bug!("db_checkpoint_of_what_is_ingested");
-            if later || version.newest() < state.log_start.unwrap_or_default() {
-                break (version, state);
-            }
-        };
+        let (version, state) = self.durable_moment()?;
         let exists = || Error::exists(target, "a database");
         let fs = self.fs.as_ref();
         fs.create_dir(target).context("create", target)?;
@@ -88,6 +76,29 @@ impl Core {
         made
     }
 
+    /// Flushes until the log begins behind everything that the version has. Returns the version, and the
+    /// description for the position at which the log begins.
+    fn durable_moment(&self) -> Result<(Arc<Version>, Edit)> {
+        loop {
+            self.flush()?;
+            self.gate(Point::CheckpointFlushed);
+            // An ingestion holds it until it is in the version.
+            let store = self.store.lock();
+            let (moment, version) = (store.log_start, self.state_now().version.clone());
+            // A compaction takes positions away that nobody needs, so the version alone does not tell
+            // what was ingested since the flush. What was ingested before the open needs no look: the
+            // flush reached beyond what the log held then.
+            let ingested_end = self.ingested_end.load(Ordering::Acquire);
+            // Seeded: a checkpoint has what was ingested and lacks what was written before that.
+            let none = ingested_end <= moment || bug!("db_checkpoint_of_compacted_ingestions");
+            // Seeded: a checkpoint has what was ingested after its moment, and later writes get lost.
+            if version.newest() < moment && none || bug!("db_checkpoint_of_what_is_ingested") {
+                let state = self.whole_state(&version, moment, true);
+                return Ok((version, state));
+            }
+        }
+    }
+
     /// Reports what could not be removed of a failed checkpoint.
     fn cleared(&self, cleared: Result<()>) {
         if let Err(error) = cleared {
@@ -95,28 +106,15 @@ impl Core {
         }
     }
 
-    /// The version and the description for the position at which the log begins.
-    fn durable_state(&self) -> (Arc<Version>, Edit) {
-        let store = self.store.lock();
-        let version = self.state_now().version.clone();
-        let state = self.whole_state(&version, store.log_start, true);
-        (version, state)
-    }
-
     fn lay_out(&self, target: &Path, version: &Version, state: &Edit) -> Result<()> {
         let fs = self.fs.as_ref();
         let data = target.join(DATA_DIRECTORY);
         fs.create_dir(&data).context("create", &data)?;
-        let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
         // This includes the segments of branches that are left out: their files cost a link each,
         // and the next open removes them.
-        for segment in version.segments() {
-            let (file, meta) = (segment.file(), segment.meta());
-            let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);
-            files.entry(file.id()).or_insert_with(new).1.push((meta.offset, meta.len));
-        }
+        let files = parts_of(version.segments());
         self.files.hold_still(|| {
-            files.into_values().try_for_each(|(file, slices)| {
+            files.into_iter().try_for_each(|(file, slices)| {
                 self.gate(Point::CheckpointLinks);
                 self.check_open()?;
                 take_over(fs, &file, slices, &data)

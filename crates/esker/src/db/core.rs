@@ -83,7 +83,7 @@ pub struct Core {
     pub(super) sync_signal: Arc<Signal>,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     pub(super) buffered_end: AtomicU64,
-    /// The end of the last ingestion, as far as it matters before it is published.
+    /// The end of the last ingestion since the database was opened. It may not be published yet.
     pub(crate) ingested_end: AtomicU64,
     /// Holds the background threads at named points, in tests.
     pub(super) gates: Option<Arc<dyn Gates>>,

@@ -3,19 +3,36 @@
 //! Run files never change where something refers to them, so they are linked. If the target is on
 //! another device or the file system has no links, the used slices are copied.
 
+use crate::base::FileId;
 use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{FileLock, Fs, OpenMode};
 use crate::manifest::SUPERBLOCK_NAMES;
-use crate::run::RunFile;
+use crate::run::{HEADER_BYTES, RunFile, Segment};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes that are copied in one step.
 const COPY_BYTES: u64 = 1 << 20;
 
 /// The stretches of a run file that a version refers to.
-pub type Slices = Vec<(u64, u64)>;
+type Slices = Vec<(u64, u64)>;
+
+/// The files of segments, in the order of their numbers, each with its header and what the segments
+/// take of it. Nothing else in a file is needed.
+pub fn parts_of<'s>(
+    segments: impl Iterator<Item = &'s Arc<Segment>>,
+) -> Vec<(Arc<RunFile>, Slices)> {
+    let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
+    for segment in segments {
+        let (file, meta) = (segment.file(), segment.meta());
+        let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);
+        files.entry(file.id()).or_insert_with(new).1.push((meta.offset, meta.len));
+    }
+    files.into_values().collect()
+}
 
 /// Links a run file into `directory`, or copies its used slices.
 pub fn take_over(fs: &dyn Fs, file: &RunFile, slices: Slices, directory: &Path) -> Result<()> {

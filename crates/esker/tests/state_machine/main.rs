@@ -80,6 +80,29 @@ fn what_was_found_once_stays_mended() {
     }
 }
 
+/// The seed of a machine and its steps: a checkpoint that had a compacted ingestion and lacked a
+/// write that was older.
+const SHORT: (u64, [(u16, u64); 5]) = (
+    224,
+    [
+        (1060, 0),
+        (400, 7_765_678_834_797_092_211),
+        (1055, 15_542_417_608_779_699_036),
+        (93, 15_673_792_281_815_393_669),
+        (1012, 1_455_153_544_978_847_482),
+    ],
+);
+
+#[test]
+fn a_short_history_that_was_found_once_stays_mended() {
+    let (seed, steps) = SHORT;
+    let mut machine = Machine::new(seed);
+    for (kind, seed) in steps {
+        machine.step(Step { kind, seed });
+    }
+    machine.finish();
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0..KINDS, any::<u64>()).prop_map(|(kind, seed)| Step { kind, seed });
     proptest::collection::vec(step, 1..120)

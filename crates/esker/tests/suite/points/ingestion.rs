@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Attempts of an ingestion after which writers wait for it.
 const TRIES: u64 = 3;
 const INGESTED: u64 = 100;
+/// After so many of the same keys, the background has compacted them all.
+const INGESTIONS: usize = 12;
 
 fn ingested_keys() -> impl Iterator<Item = usize> {
     (100..300).step_by(2)
@@ -162,6 +164,29 @@ fn what_is_made_before_an_ingestion_commits_does_not_have_it() {
     reopens(&disk, "/copy", &before);
     db.drop_branch("before").unwrap();
     db.drop_named_snapshot("kept").unwrap();
+    ends_well(db, barriers, &disk, &pairs);
+}
+
+/// Compactions take the positions of what was ingested away where no snapshot needs them. A checkpoint has it
+/// nevertheless only with everything that was written before.
+#[test]
+fn a_checkpoint_with_compacted_ingestions_has_what_was_written_before_them() {
+    let disk = CrashFs::new();
+    let (db, barriers, mut pairs) = built(&disk);
+    let steps = [Step::Put(0, 10, 2)];
+    let making = db.clone();
+    barriers.at(Point::CheckpointFlushed, move |_| {
+        write(&making.default_keyspace(), &steps);
+        for _ in 0..INGESTIONS {
+            ingest(&making, &making.default_keyspace()).unwrap();
+        }
+        making.wait_until_idle().unwrap();
+    });
+    db.checkpoint("/copy").unwrap();
+    assert_eq!(barriers.done(Point::CheckpointFlushed), 1);
+    expect(&mut pairs, &steps);
+    expect_ingested(&mut pairs);
+    reopens(&disk, "/copy", &pairs);
     ends_well(db, barriers, &disk, &pairs);
 }
 
