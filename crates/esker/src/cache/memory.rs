@@ -113,7 +113,7 @@ impl FrameMemory {
     }
 
     /// The bytes of all frames.
-    pub(super) fn allocated(&self) -> u64 {
+    pub fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
     }
 

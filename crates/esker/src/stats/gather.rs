@@ -11,11 +11,12 @@ use super::measured::Measured;
 use super::report::{
     BytesWritten, LogHolder, LogUse, MemoryUse, Pace, Stalls, Stats, TreeShape, WaitTimes,
 };
+use super::resident::Resident;
 use super::shapes::tree_shapes;
 use crate::admission::Pacer;
 use crate::base::{KeyspaceId, Millis};
 use crate::budget::ChunkPool;
-use crate::cache::{BlockCache, CacheStats};
+use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
 use crate::compaction::policy::reclaimable_max;
@@ -88,7 +89,8 @@ impl Sources<'_> {
         let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
         let log_bytes = self.pipeline.map(Pipeline::bytes).unwrap_or_default();
         let reserved = self.pipeline.map_or(0, Pipeline::reserved);
-        let cache = self.cache.stats();
+        let resident = Resident::read(self.cache, self.pool, || ());
+        let cache = resident.cache;
         let gets_cached = total(Counter::GetsCached);
         let (files_open, files_open_max) = self.files.open_run_files();
         let Measured { data_file_bytes, branches, trees, .. } = measured;
@@ -129,7 +131,7 @@ impl Sources<'_> {
             pace: self.pace(),
             log: self.log(),
             uptime: self.pacer.uptime(),
-            memory: self.memory(&cache, log_bytes.mapped, held_memory),
+            memory: self.memory(&resident, log_bytes.mapped, held_memory),
             held: HeldUse { evicted: cache.allocated.saturating_sub(cache.bytes), ..held },
             snapshots: self.listed_snapshots(),
             branches: branches.map(|(name, data)| BranchUse { name, data }).collect(),
@@ -141,16 +143,16 @@ impl Sources<'_> {
         stats
     }
 
-    fn memory(&self, cache: &CacheStats, log: u64, held: u64) -> MemoryUse {
+    fn memory(&self, resident: &Resident, log: u64, held: u64) -> MemoryUse {
+        let cache = &resident.cache;
         let sets = self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>();
         let lists = self.state.memtable_sets.iter().map(|set| set.tombstone_bytes()).sum::<u64>();
-        let (next_set, more) = self.pool.bytes();
         MemoryUse {
             limit: self.settings.memory,
             memtables: sets.saturating_sub(lists)
                 + self.transactions.kept_bytes()
-                + next_set as u64,
-            cache: cache.allocated + more as u64 + self.cache.unused(),
+                + resident.next_set,
+            cache: resident.of_cache(),
             indexes: cache.index_bytes.saturating_sub(cache.filter_bytes),
             filters: cache.filter_bytes,
             buffers: self.cache.buffers().used(),

@@ -16,6 +16,7 @@ pub mod measured;
 pub mod metrics;
 mod openmetrics;
 pub mod report;
+mod resident;
 pub mod shapes;
 mod table;
 mod values;
