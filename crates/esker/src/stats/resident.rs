@@ -10,7 +10,7 @@ use crate::cache::{BlockCache, CacheStats};
 
 /// So many readings at most: where frames come and go all the time, the last one has to do.
 const READINGS_MAX: usize = 8;
-/// A reading counts if what is allocated changed by less than this part of it meanwhile.
+/// A reading counts if what is allocated changed by at most this part of it meanwhile.
 const SAME: u64 = 64;
 
 /// See the head of this module.
@@ -46,7 +46,7 @@ impl Resident {
         }
     }
 
-    /// Bytes of the cache, without indexes, and of what waits for it.
+    /// Bytes of frames, and of what waits for the next frames and indexes.
     pub(super) fn of_cache(&self) -> u64 {
         self.cache.allocated + self.unused + self.more
     }
