@@ -7,13 +7,15 @@
 //! the other on one database of so many keys (2M), with values of 100 bytes. After each load the table has
 //! the most that was resident during it (`VmHWM`, which is reset before each), and what of it was anonymous
 //! and what mapped from files at its end, beside what the database has in its own account then
-//! (`Stats::memory`; part by part if ESKER_MEMORY_PARTS is set). 16 MiB on top of 1.1 times the budget are the aim: the program
-//! itself, stacks and what describes the tree.
+//! (`Stats::memory`). 16 MiB on top of 1.1 times the budget are the aim: the program itself, stacks and what
+//! describes the tree. If ESKER_MEMORY_PARTS is set, a thread looks each millisecond at what is resident, and each
+//! load has also the account part by part: at its end, and at the moment at which most was seen to be resident.
 
 use esker::{Db, Keyspace, Options, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 const BUDGETS: [&str; 4] = ["16", "64", "256", "1024"];
 
@@ -72,7 +74,11 @@ impl Meter {
         // 5 resets the peak (proc(5), clear_refs); without it the peak is that of all loads so far.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let since = Instant::now();
-        let done = run()?;
+        let (done, moment) = match db.filter(|_| with_parts()) {
+            Some(db) => watched(db, run),
+            None => (run(), None),
+        };
+        let done = done?;
         let account = db.map(|db| db.stats().memory).unwrap_or_default();
         let [peak, anonymous, file] = ["VmHWM:", "RssAnon:", "RssFile:"].map(resident);
         let mib = |bytes: u64| bytes >> 20;
@@ -86,11 +92,45 @@ impl Meter {
             mib(account.total()),
             since.elapsed().as_secs_f64()
         );
-        if std::env::var_os("ESKER_MEMORY_PARTS").is_some() {
-            println!("{:6} {account:?}", "");
+        if with_parts() {
+            println!("{:6} at the end {account:?}", "");
+        }
+        if let Some(moment) = moment {
+            println!("{:6} {moment}", "");
         }
         Ok(done)
     }
+}
+
+fn with_parts() -> bool {
+    std::env::var_os("ESKER_MEMORY_PARTS").is_some()
+}
+
+/// Runs a load while another thread looks at what is resident; also returns what that thread saw.
+fn watched<T>(db: &Db, run: impl FnOnce() -> Result<T>) -> (Result<T>, Option<String>) {
+    std::thread::scope(|scope| {
+        let (end, ended) = channel::<()>();
+        let watcher = scope.spawn(|| watch(db, ended));
+        let done = run();
+        drop(end);
+        (done, watcher.join().ok())
+    })
+}
+
+/// Looks each millisecond, until the load ends. Each time that more is resident than before, it notes the account.
+fn watch(db: &Db, ended: Receiver<()>) -> String {
+    let (mut most, mut seen) = (0, String::new());
+    while ended.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+        let now = resident("VmRSS:");
+        if now > most + (256 << 10) {
+            let account = db.stats().memory;
+            let (after, total) = (resident("VmRSS:"), account.total());
+            seen =
+                format!("most seen {now} before, {after} after an account of {total}: {account:?}");
+            most = now;
+        }
+    }
+    seen
 }
 
 /// Bytes that the kernel counts for this process.

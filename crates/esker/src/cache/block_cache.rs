@@ -119,7 +119,7 @@ impl BlockCache {
         for shard in &self.shards {
             let mut leaving = Leaving::default();
             shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut leaving);
-            retire(leaving);
+            self.retire(leaving);
         }
         self.memory.set_capacity(capacity_bytes);
     }
@@ -131,14 +131,14 @@ impl BlockCache {
         for shard in &self.shards {
             shard.lock().set_capacity(0, &mut leaving);
         }
-        retire(leaving);
+        self.retire(leaving);
     }
 
     /// Takes an index that was loaded, and evicts what does not fit any more.
     pub fn insert_index(&self, index: Arc<IndexEntry>) {
         let mut leaving = Leaving::default();
         self.shard_of(&index).lock().insert_index(index, &mut leaving);
-        retire(leaving);
+        self.retire(leaving);
     }
 
     /// An index goes with its owner.
@@ -265,7 +265,7 @@ impl BlockCache {
             }
             shard.shrink(&mut leaving);
         }
-        retire(leaving);
+        self.retire(leaving);
         pin
     }
 
@@ -292,7 +292,7 @@ impl BlockCache {
                 slots[i].publish(&pin);
             }
         }
-        retire(leaving);
+        self.retire(leaving);
     }
 
     /// Whether the shard of a slot has room for more than a few blocks, and takes them now.
@@ -326,6 +326,33 @@ impl BlockCache {
         Ok(self.insert(slots, i, frame, |shard, size| shard.admits(&slots[i], size)))
     }
 
+    /// Whether an index that was read is kept, so that others find it (invariant 3 of the module above).
+    pub fn keeps_indexes(&self) -> bool {
+        !self.memory.is_full_of_retired()
+    }
+
+    /// Evicts indexes, and drops the references to frames after a grace period (invariant 2). The caller
+    /// holds no lock.
+    fn retire(&self, leaving: Leaving) {
+        let Leaving { frames, evicted, seen } = leaving;
+        // Seeded: evicted indexes take any amount of memory while some reader is not scheduled.
+        let counted = !bug!("cache_evicted_indexes_without_bound");
+        let indexes = evicted.iter().map(|(_, bytes)| bytes * u64::from(counted)).sum();
+        evicted.iter().for_each(|(owner, _)| owner.evict());
+        drop((evicted, seen));
+        if frames.is_empty() && indexes == 0 {
+            return;
+        }
+        let (guard, memory) = (pin(), Arc::clone(&self.memory));
+        frames.iter().for_each(FramePin::retire);
+        memory.retire(indexes);
+        guard.defer(move || {
+            frames.into_iter().for_each(FramePin::release);
+            memory.release(indexes);
+        });
+        guard.flush();
+    }
+
     /// Removes every frame of `slots`: their segment goes away.
     pub(super) fn remove_all(&self, slots: &[Slot]) {
         let mut leaving = Leaving::default();
@@ -346,23 +373,8 @@ impl BlockCache {
             }
         }
         drop(guard);
-        retire(leaving);
+        self.retire(leaving);
     }
-}
-
-/// Evicts indexes, and drops the references to frames after a grace period (invariant 2). The caller
-/// holds no lock.
-fn retire(leaving: Leaving) {
-    let Leaving { frames, evicted, seen } = leaving;
-    evicted.iter().for_each(|owner| owner.evict());
-    drop((evicted, seen));
-    if frames.is_empty() {
-        return;
-    }
-    let guard = pin();
-    frames.iter().for_each(FramePin::retire);
-    guard.defer(move || frames.into_iter().for_each(FramePin::release));
-    guard.flush();
 }
 
 /// Mixes the address of a slot. Slots are 8 bytes apart, and neighbours should get different

@@ -125,12 +125,12 @@ impl FrameMemory {
         0
     }
 
-    /// Frames of so many bytes were evicted, and wait.
+    /// Frames or indexes of so many bytes were evicted, and wait.
     pub(super) fn retire(&self, bytes: u64) {
         self.retired.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// These frames wait no longer.
+    /// They wait no longer.
     pub(super) fn release(&self, bytes: u64) {
         self.retired.fetch_sub(bytes, Ordering::Relaxed);
     }

@@ -75,8 +75,8 @@ impl Item {
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     pub(super) frames: Vec<FramePin>,
-    /// Owners of indexes that are evicted.
-    pub(super) evicted: Vec<Arc<dyn Resident>>,
+    /// Owners of indexes that are evicted, with the bytes of these.
+    pub(super) evicted: Vec<(Arc<dyn Resident>, u64)>,
     /// Owners of indexes that stay.
     pub(super) seen: Vec<Arc<dyn Resident>>,
 }
@@ -349,7 +349,7 @@ impl Shard {
             leaving.seen.push(owner);
             self.main.push(Item::Index(index), MAIN);
         } else {
-            leaving.evicted.push(owner);
+            leaving.evicted.push((owner, index.bytes));
         }
     }
 

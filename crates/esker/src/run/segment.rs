@@ -208,7 +208,8 @@ impl Segment {
         }
     }
 
-    /// The index; read if it is not in memory, and kept there. Do not call it inside an epoch.
+    /// The index; read if it is not in memory, and kept there unless much that was evicted waits for readers. Do not
+    /// call it inside an epoch.
     pub(super) fn index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<SharedIndex> {
         // What a compaction reads is not read by anybody.
         let reads = matches!(purpose, Purpose::Get | Purpose::Scan);
@@ -227,7 +228,11 @@ impl Segment {
             if let Some(index) = self.index.load_arc() {
                 return Ok(index);
             }
-            self.fill(self.read_index(cache, purpose)?)
+            let index = self.read_index(cache, purpose)?;
+            if !cache.keeps_indexes() {
+                return Ok(SharedIndex::new(index));
+            }
+            self.fill(index)
         };
         if let Some(entry) = &index.entry {
             cache.insert_index(entry.clone());
@@ -257,8 +262,11 @@ impl Segment {
         index
     }
 
-    /// Keeps the index of a segment that was just written, which nobody else has seen.
+    /// Keeps the index of a segment that was just written, which nobody else has seen, as one that was read.
     pub(super) fn keep(&self, index: Index) {
+        if !index.slots.cache().keeps_indexes() {
+            return;
+        }
         let index = self.fill(index);
         if let Some(entry) = &index.entry {
             index.slots.cache().insert_index(entry.clone());

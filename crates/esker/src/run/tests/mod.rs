@@ -273,6 +273,46 @@ fn dropping_a_run_empties_the_cache() {
 }
 
 #[test]
+fn indexes_that_wait_for_a_reader_are_bounded() {
+    // An eighth of the cache, and at least 1 MiB, may wait; one index more is in the hands of who reads it.
+    const CAPACITY: u64 = 64 << 10;
+    const MOST: u64 = CAPACITY + (1 << 20) + (32 << 10);
+    let world = World::new(CAPACITY);
+    let options = WriterOptions { segment_bytes: 20_000, ..TINY };
+    let run = world.run(&Bytewise, Role::Base, options, &numbered(0..20_000));
+    let segments = run.segments();
+    let reads = |segment: &Segment| segment.load(&world.cache).unwrap();
+    let writes = |segment: &Segment| {
+        let index = segment.read_index(&world.cache, Purpose::Other).unwrap();
+        assert!(index.bytes() < 32 << 10);
+        segment.keep(index);
+    };
+    for takes in [&reads as &dyn Fn(&Segment), &writes] {
+        // A reader that is not scheduled inside its epoch.
+        let guard = crate::sync::pin();
+        let (mut most, mut all) = (0, 0);
+        for segment in segments.iter().cycle() {
+            takes(segment);
+            most = most.max(world.cache.stats().index_bytes);
+            all += segment.index_once(&world.cache, Purpose::Other).unwrap().bytes();
+            if all > 4 * MOST {
+                break;
+            }
+        }
+        assert!(most <= MOST, "{most} bytes of indexes");
+        drop(guard);
+        // When it is gone, indexes enter the cache again.
+        let enters = |segment: &Segment| {
+            crate::sync::pin().flush();
+            takes(segment);
+            segment.is_loaded()
+        };
+        let mut absent = segments.iter().cycle().filter(|segment| !segment.is_loaded());
+        assert!(absent.any(|segment| enters(segment)), "nothing is freed");
+    }
+}
+
+#[test]
 fn obsolete_parts_are_reported_by_the_last_reference() {
     let world = World::new(1 << 20);
     let metas = world.write(&Bytewise, 1, TINY, &numbered(0..500));
