@@ -335,21 +335,25 @@ impl BlockCache {
     /// holds no lock.
     fn retire(&self, leaving: Leaving) {
         let Leaving { frames, evicted, seen } = leaving;
+        let mut indexes = evicted.iter().map(|(_, bytes)| bytes).sum();
         // Seeded: evicted indexes take any amount of memory while some reader is not scheduled.
-        let counted = !bug!("cache_evicted_indexes_without_bound");
-        let indexes = evicted.iter().map(|(_, bytes)| bytes * u64::from(counted)).sum();
+        bug!("cache_evicted_indexes_without_bound", indexes = 0);
         evicted.iter().for_each(|(owner, _)| owner.evict());
         drop((evicted, seen));
         if frames.is_empty() && indexes == 0 {
             return;
         }
-        let (guard, memory) = (pin(), Arc::clone(&self.memory));
-        frames.iter().for_each(FramePin::retire);
-        memory.retire(indexes);
-        guard.defer(move || {
-            frames.into_iter().for_each(FramePin::release);
-            memory.release(indexes);
-        });
+        // Two functions: what one of them captures fits in the collector's bag, without memory of its own.
+        let guard = pin();
+        if indexes > 0 {
+            let memory = Arc::clone(&self.memory);
+            memory.retire(indexes);
+            guard.defer(move || memory.release(indexes));
+        }
+        if !frames.is_empty() {
+            frames.iter().for_each(FramePin::retire);
+            guard.defer(move || frames.into_iter().for_each(FramePin::release));
+        }
         guard.flush();
     }
 

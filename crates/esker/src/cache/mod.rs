@@ -23,8 +23,8 @@
 //!    may turn the view into a pin.
 //! 3. While an eighth of the capacity waits for that, blocks and indexes that are read do not enter the cache: nobody
 //!    else finds them, so they are freed when their reader is done. A thread that is not scheduled inside its
-//!    epoch keeps what is evicted meanwhile, and two busy cores evict a cache of 10 MiB in that time. Indexes alone
-//!    came to 25 MB beside a cache of 37 MB that has a third of them.
+//!    epoch keeps what is evicted meanwhile, and two busy cores evict a cache of 10 MiB in that time. Without
+//!    this bound a cache of 37 MB had indexes of 58 MB at such a moment.
 //! 4. The memory of a frame is freed when no reference is left: it is in no queue, the grace period
 //!    is over, and no pin exists.
 

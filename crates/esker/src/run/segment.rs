@@ -229,10 +229,7 @@ impl Segment {
                 return Ok(index);
             }
             let index = self.read_index(cache, purpose)?;
-            if !cache.keeps_indexes() {
-                return Ok(SharedIndex::new(index));
-            }
-            self.fill(index)
+            if cache.keeps_indexes() { self.fill(index) } else { SharedIndex::new(index) }
         };
         if let Some(entry) = &index.entry {
             cache.insert_index(entry.clone());
