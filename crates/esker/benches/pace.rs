@@ -5,14 +5,13 @@
 //! ```
 //! A thread writes 1M values of 1,000 bytes, half of which compress, waits until the background has nothing to do, and
 //! then overwrites them at random for so many seconds (60), at full speed, or with so many puts due per second. A line
-//! for each second has the puts; how late the last one was; how long the writer waited for the pacer; the least and
-//! the most of the pacer's limit; the time for which the writer, the flush and both merges had a processor, and for
-//! which merges were ready to run and had none; how long some thread of the machine waited for a device; and the deltas
-//! over the fullest partition, of how many. Then the slowest second follows in tenths. The times of threads and
-//! devices come from `/proc`, and are 0 where there is none.
+//! for each second has the puts; how long the writer waited for the pacer; the time for which the writer, the flush and
+//! the merges had a processor, and for which merges were ready to run and had none; how long some thread of the machine
+//! waited for a device; how late the last put was; the least and the most of the pacer's limit; and the deltas over the
+//! fullest partition, of how many. Times are in milliseconds. Then the slowest second follows in tenths. The times of
+//! threads and devices come from `/proc`, and are 0 where there is none.
 
-use esker::{Db, Options, Result};
-use std::collections::BTreeMap;
+use esker::{Db, Options, Result, Stats};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -104,15 +103,9 @@ fn mix(n: u64) -> u64 {
     (n ^ n >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ n >> 32
 }
 
-/// Sums since the start.
-#[derive(Debug, Default, Clone)]
-struct Sums {
-    puts: u64,
-    waited_ms: f64,
-    device_ms: f64,
-    /// Milliseconds for which threads of a name had a processor, and were ready and had none.
-    threads: BTreeMap<String, (f64, f64)>,
-}
+/// What is summed since the start: puts, and milliseconds.
+const COLUMNS: [&str; 7] = ["puts", "waited", "writer", "flush", "merges", "ready", "device"];
+type Sums = [f64; COLUMNS.len()];
 
 /// A moment; its sums are those since the moment before.
 #[derive(Debug, Default, Clone)]
@@ -125,17 +118,18 @@ struct Moment {
 }
 
 fn watch(db: &Db, writer: &Writer<'_>, ended: Receiver<()>) -> Vec<Moment> {
-    let (start, mut before, mut moments) = (Instant::now(), sums(db, writer), Vec::new());
+    let (start, mut before, mut moments) = (Instant::now(), sums(&db.stats(), writer), Vec::new());
     for n in 1.. {
         let due = (start + n * TENTH).saturating_duration_since(Instant::now());
         if ended.recv_timeout(due) != Err(RecvTimeoutError::Timeout) {
             break;
         }
-        let now = sums(db, writer);
         let stats = db.stats();
+        let now = sums(&stats, writer);
         let fullest = stats.trees.iter().max_by_key(|tree| tree.deltas.len());
         moments.push(Moment {
-            sums: now.since(&before),
+            // What a thread took that has ended is no longer there.
+            sums: std::array::from_fn(|column| (now[column] - before[column]).max(0.0)),
             late_ms: writer.late_ns.load(Relaxed) as f64 / 1e6,
             limit: stats.pace.limit,
             deltas: fullest.map_or(0, |tree| tree.deltas.len()),
@@ -146,15 +140,20 @@ fn watch(db: &Db, writer: &Writer<'_>, ended: Receiver<()>) -> Vec<Moment> {
     moments
 }
 
-fn sums(db: &Db, writer: &Writer<'_>) -> Sums {
-    let waits = db.stats().waits;
+fn sums(stats: &Stats, writer: &Writer<'_>) -> Sums {
+    let waits = stats.waits;
     let waited = waits.flush_debt.total + waits.compaction_debt.total + waits.memory.total;
-    Sums {
-        puts: writer.done.load(Relaxed),
-        waited_ms: waited.as_secs_f64() * 1e3,
-        device_ms: waited_for_devices(),
-        threads: threads(),
-    }
+    let threads = threads();
+    // The times of all threads whose names begin so.
+    let of = |name: &str| {
+        let all = threads.iter().filter(|(other, _, _)| other.starts_with(name));
+        all.fold((0.0, 0.0), |sum, (_, ran, ready)| (sum.0 + ran, sum.1 + ready))
+    };
+    // The writer is the main thread, which has the name of the program.
+    let ((writes, _), (flush, _), (merges, ready)) =
+        (of("pace"), of("esker-flush"), of("esker-merge"));
+    let puts = writer.done.load(Relaxed) as f64;
+    [puts, waited.as_secs_f64() * 1e3, writes, flush, merges, ready, waited_for_devices()]
 }
 
 /// What `/proc/pressure/io` says: the time for which some thread of the machine waited for a device.
@@ -164,61 +163,26 @@ fn waited_for_devices() -> f64 {
     total.and_then(|total| total.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
 }
 
-fn threads() -> BTreeMap<String, (f64, f64)> {
-    let mut all = BTreeMap::<_, (f64, f64)>::new();
-    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+/// The names of all threads, and the milliseconds for which they had a processor, and were ready and had none.
+fn threads() -> Vec<(String, f64, f64)> {
+    let of = |thread: std::fs::DirEntry| {
         let read = |file| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
         let times = read("schedstat");
         let mut times =
             times.split_whitespace().map(|field| field.parse::<f64>().unwrap_or(0.0) / 1e6);
-        let of = all.entry(read("comm").trim().to_owned()).or_default();
-        of.0 += times.next().unwrap_or(0.0);
-        of.1 += times.next().unwrap_or(0.0);
-    }
-    all
-}
-
-impl Sums {
-    fn since(&self, before: &Self) -> Self {
-        let old = |name: &String| before.threads.get(name).copied().unwrap_or_default();
-        let since = |(name, now): (&String, &(f64, f64))| {
-            let old = old(name);
-            (name.clone(), ((now.0 - old.0).max(0.0), (now.1 - old.1).max(0.0)))
-        };
-        Self {
-            puts: self.puts - before.puts,
-            waited_ms: self.waited_ms - before.waited_ms,
-            device_ms: self.device_ms - before.device_ms,
-            threads: self.threads.iter().map(since).collect(),
-        }
-    }
-
-    /// The times of all threads whose names begin so.
-    fn of(&self, name: &str) -> (f64, f64) {
-        let all = self.threads.iter().filter(|(other, _)| other.starts_with(name));
-        all.fold((0.0, 0.0), |sum, (_, times)| (sum.0 + times.0, sum.1 + times.1))
-    }
+        let (ran, ready) = (times.next().unwrap_or(0.0), times.next().unwrap_or(0.0));
+        (read("comm"), ran, ready)
+    };
+    std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(of).collect()
 }
 
 fn print(moments: &[Moment]) {
-    let head = [
-        "second",
-        "puts",
-        "late",
-        "waited",
-        "limit MB/s",
-        "writer",
-        "flush",
-        "merges",
-        "ready",
-        "device",
-    ];
-    let head: Vec<String> = head.iter().map(|name| format!("{name:>10}")).collect();
-    println!("{} {:>10}", head.join(" "), "deltas");
+    let columns = COLUMNS.map(|name| format!("{name:>10}")).join(" ");
+    println!("{:>10} {columns} {:>10} {:>10} {:>10}", "second", "late", "limit MB/s", "deltas");
     let seconds: Vec<&[Moment]> = moments.chunks_exact(10).collect();
     seconds.iter().enumerate().for_each(|(n, second)| line(n as f64, second));
-    let puts = |second: &&&[Moment]| second.iter().map(|moment| moment.sums.puts).sum::<u64>();
-    let slowest = seconds.iter().enumerate().min_by_key(|(_, second)| puts(second));
+    let puts = |second: &[Moment]| second.iter().map(|moment| moment.sums[0]).sum::<f64>();
+    let slowest = seconds.iter().enumerate().min_by(|a, b| puts(a.1).total_cmp(&puts(b.1)));
     if let Some((n, second)) = slowest {
         println!("the slowest:");
         let tenths = second.chunks(1).enumerate();
@@ -228,21 +192,10 @@ fn print(moments: &[Moment]) {
 
 fn line(time: f64, moments: &[Moment]) {
     let Some(last) = moments.last() else { return };
-    let sum =
-        |of: &dyn Fn(&Sums) -> f64| moments.iter().map(|moment| of(&moment.sums)).sum::<f64>();
+    let sum = |column: usize| moments.iter().map(|moment| moment.sums[column]).sum::<f64>();
+    let sums: Vec<String> = (0..COLUMNS.len()).map(|n| format!("{:10.0}", sum(n))).collect();
     let limits = || moments.iter().map(|moment| moment.limit >> 20);
     let limits = format!("{}-{}", limits().min().unwrap_or(0), limits().max().unwrap_or(0));
-    // The writer is the main thread, which has the name of the program.
-    let thread = |name: &str| (sum(&|sums| sums.of(name).0), sum(&|sums| sums.of(name).1));
-    let (merges, ready) = thread("esker-merge");
-    println!(
-        "{time:10.1} {:10.0} {:10.0} {:10.0} {limits:>10} {:10.0} {:10.0} {merges:10.0} {ready:10.0} {:10.0} {:>10}",
-        sum(&|sums| sums.puts as f64),
-        last.late_ms,
-        sum(&|sums| sums.waited_ms),
-        thread("pace").0,
-        thread("esker-flush").0,
-        sum(&|sums| sums.device_ms),
-        format!("{} x {}", last.deltas, last.partitions),
-    );
+    let deltas = format!("{} x {}", last.deltas, last.partitions);
+    println!("{time:10.1} {} {:10.0} {limits:>10} {deltas:>10}", sums.join(" "), last.late_ms);
 }
