@@ -42,6 +42,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part { program: "concurrency", tests: &[] },
     Part { program: "contract_threads", tests: &[] },
     Part { program: "locked_instructions", tests: &[] },
+    Part { program: "lifecycle", tests: &[] },
 ];
 
 /// Sizes of the campaigns: smaller than those of the suite itself.
