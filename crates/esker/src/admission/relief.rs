@@ -9,12 +9,17 @@ use crate::directory::reserve::Claim;
 use crate::error::SpaceHeld;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many times work that lacks space waits for calls that use old states; each wait is twice as
-/// long as the one before.
-pub const PASSING_TRIES: u32 = 10;
+/// How long a caller waits at most for calls that use old states: one that waits for the background, work
+/// that lacks space, and work after which a write is refused. The last is the longest: on a busy machine a
+/// thread may not be scheduled for seconds, and what it holds may be all there is to free.
+pub const IDLE_PATIENCE: Duration = Duration::from_millis(250);
+/// The same for work that lacks space.
+pub const PASSING_PATIENCE: Duration = Duration::from_secs(1);
+/// The same for work after which a write is refused.
+pub const LAST_PATIENCE: Duration = Duration::from_secs(8);
 
 /// A moment: what is visible, and the snapshots. At the same moment the same space can be freed,
 /// apart from what readers and others release.
@@ -32,8 +37,8 @@ pub const ATTEMPTS: u32 = 8;
 pub const RELIEF_BYTES: u64 = 1 << 20;
 /// A segment is rewritten if at least this part of it is hidden, unless a caller waits for less.
 pub const EASY_PART: f64 = 0.125;
-/// How long work that lacks space first waits for calls that use old states.
-pub const PASSING_WAIT: Duration = Duration::from_millis(1);
+/// The first and the longest pause after which such a caller looks again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(128));
 /// How long the result holds that nothing can be freed: the removal of a checkpoint gives no signal.
 const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
 
@@ -55,12 +60,45 @@ pub struct Relief {
 }
 
 impl Relief {
+    /// How often space was freed.
+    pub fn gained(&self) -> u64 {
+        self.gains.load(Ordering::Acquire)
+    }
+
     /// Whether relief has freed all that can be freed now; `moment` is the present.
     pub fn is_exhausted(&self, moment: impl FnOnce() -> Moment) -> bool {
         let exhausted = self.exhausted.lock();
         exhausted
             .as_ref()
             .is_some_and(|(at, then)| at.elapsed() < EXHAUSTED_FOR && *then == moment())
+    }
+}
+
+/// The pauses of a caller that waits for something that ends without a signal: each is twice as long as the
+/// one before, up to a bound. The time that has passed ends them and not their number, because other work may
+/// cut a pause short.
+#[derive(Debug)]
+pub struct Pauses {
+    began: Instant,
+    patience: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    /// Pauses for so long altogether.
+    pub fn of(patience: Duration) -> Self {
+        Self { began: Instant::now(), patience, next: PAUSES.0 }
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let rest = self.patience.saturating_sub(self.began.elapsed());
+        let pause = self.next.min(rest);
+        self.next = (self.next * 2).min(PAUSES.1);
+        (!pause.is_zero()).then_some(pause)
     }
 }
 
@@ -71,6 +109,8 @@ pub struct Way {
     pub attempts: u32,
     /// Its use of the reserve.
     pub claim: Option<Claim>,
+    /// What [`Relief::gained`] was when it was tried last.
+    pub gains: u64,
     /// Whether it is not to wait for space.
     pub impatient: bool,
 }
@@ -79,8 +119,8 @@ pub struct Way {
 #[derive(Debug, Default)]
 pub struct LastHeld(Mutex<Option<(Held, Arc<SpaceHeld>)>>);
 
-/// The address of a version, and how many snapshots there were.
-type Held = (usize, usize);
+/// The address of a version, how many snapshots there were, and how many replaced states.
+type Held = (usize, usize, usize);
 
 impl LastHeld {
     /// The last result if it is of this state and these snapshots, otherwise that of `find`.

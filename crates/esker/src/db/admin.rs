@@ -1,6 +1,6 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
-use crate::admission::relief::PASSING_TRIES;
+use crate::admission::relief::IDLE_PATIENCE;
 use crate::base::{Filter, KeyspaceId, Seq};
 use crate::catalog::KeyspaceState;
 use crate::commit::Pipeline;
@@ -122,7 +122,7 @@ impl Core {
         self.files.try_again(usize::MAX);
         if self.reserve.is_tight() {
             // What ended writing, if anything did, is reported below when somebody has to wait.
-            let _ = self.relieve_and_wait();
+            let _ = self.relieve(self.relief.gained(), true);
         }
         let written = || self.counters.total(Counter::UserBytes);
         let (before, mut tightens) = (written(), true);
@@ -139,9 +139,9 @@ impl Core {
                 if tightens && self.tighten_if_calm(true) == Calmness::Calm {
                     continue;
                 }
-                if self.state.retired.is_passing() {
+                if self.state.retired.is_passing(IDLE_PATIENCE) {
                     // Calls that use an old state keep its files, but only for a short time.
-                    self.give_all_back(PASSING_TRIES - 2);
+                    self.give_all_back(IDLE_PATIENCE);
                     self.check_open()?;
                 } else if self.files.is_clean() && died == self.files.values_died() {
                     // Asked again, because a state that ended meanwhile has left files and dead values.
@@ -171,7 +171,7 @@ impl Core {
             match self.compact_once(branch, keyspace, bounds) {
                 // Relief may free hidden data without a compaction; then there may be room for one.
                 Err(error @ Error::DiskFull { .. }) if tries < COMPACT_TRIES => {
-                    if !self.relieve_and_wait()? {
+                    if !self.relieve(self.relief.gained(), true)? {
                         return Err(error);
                     }
                     tries += 1;

@@ -18,7 +18,7 @@
 //!    written earlier can be freed.
 
 use crate::admission::relief::{
-    ATTEMPTS, EASY_PART, Moment, PASSING_TRIES, PASSING_WAIT, RELIEF_BYTES, Way,
+    ATTEMPTS, EASY_PART, LAST_PATIENCE, Moment, PASSING_PATIENCE, Pauses, RELIEF_BYTES, Way,
 };
 use crate::admission::would_block;
 use crate::base::Bytewise;
@@ -34,7 +34,7 @@ use crate::events::EventKind;
 use crate::state::State;
 use crate::waits::Cause;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Core {
     /// Does work that must also succeed on a full device: if space is missing, it releases some and
@@ -101,7 +101,7 @@ impl Core {
     /// Releases space that is not needed.
     pub(super) fn give_up_unused(&self) -> bool {
         self.state.retired.collect();
-        (self.files.has_garbage() && self.files.collect())
+        self.files.collect_if_any()
             || self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
     }
 
@@ -130,16 +130,18 @@ impl Core {
         if frees {
             // The log that waits for its flush stays within its part of the reserve.
             if self.log_kept() > FREEING_BYTES {
-                self.relieve_so(!waits, waits)?;
+                self.relieve_so(self.relief.gained(), !waits, waits)?;
             }
             return Ok(());
         }
         loop {
+            let since = self.relief.gained();
             self.regain();
             if !self.reserve.is_tight() {
                 return Ok(());
             }
-            if !self.relieve(waits)? {
+            // Readers may have released space since relief ended.
+            if !self.give_up_unused() && !self.relieve(since, waits)? {
                 // Relief may have made it whole with space that others freed.
                 self.regain();
                 return if self.reserve.is_tight() { Err(self.no_space()) } else { Ok(()) };
@@ -208,7 +210,9 @@ impl Core {
         // Relief makes the reserve whole; this write may then use its part of it.
         self.end_way(way);
         way.attempts = ATTEMPTS;
-        let again = self.relieve(!way.impatient)?;
+        // Space may have been freed after the write found none: then it is tried once more.
+        let since = std::mem::replace(&mut way.gains, self.relief.gained());
+        let again = since != way.gains || self.relieve(way.gains, !way.impatient)?;
         if again {
             way.attempts = 0;
         }
@@ -220,28 +224,23 @@ impl Core {
         Moment { visible: self.visible(), snapshots: self.snapshots.list() }
     }
 
-    /// Requests relief and waits until some space is freed: first space that is easily freed, then
-    /// all. False: there was nothing to free. An error if the database is closed or takes no more
-    /// writes: no space is freed then, so a caller that went on asking would never return (C8).
-    pub(super) fn relieve_and_wait(&self) -> Result<bool> {
-        self.relieve(true)
+    /// Requests relief and waits until more space is freed than was `before`: first space that is easily
+    /// freed, then all. False: there was nothing to free. An error if the database is closed or takes no
+    /// more writes: no space is freed then, so a caller that went on asking would never return (C8). A
+    /// caller that does not wait gets [`Error::WouldBlock`] while relief is under way.
+    pub(super) fn relieve(&self, before: u64, waits: bool) -> Result<bool> {
+        Ok((waits && self.relieve_so(before, false, true)?)
+            || self.relieve_so(before, true, waits)?)
     }
 
-    /// As [`Self::relieve_and_wait`]; a caller that does not wait gets [`Error::WouldBlock`] while
-    /// relief is under way.
-    fn relieve(&self, waits: bool) -> Result<bool> {
-        Ok((waits && self.relieve_so(false, true)?) || self.relieve_so(true, waits)?)
-    }
-
-    fn relieve_so(&self, all: bool, waits: bool) -> Result<bool> {
-        let before = self.relief.gains.load(Ordering::Acquire);
+    fn relieve_so(&self, before: u64, all: bool, waits: bool) -> Result<bool> {
         let mut wait = None;
         if !self.relief.is_exhausted(|| self.moment()) {
             self.work.ask_relief(all);
         }
         loop {
             let seen = self.work.done().epoch();
-            if self.relief.gains.load(Ordering::Acquire) != before {
+            if self.relief.gained() != before {
                 return Ok(true);
             }
             let ended = self.check_open().and_then(|()| self.latch.check());
@@ -251,7 +250,7 @@ impl Core {
             }
             ended?;
             if self.work.is_settled() && !self.reserve.is_claimed() {
-                return Ok(self.relief.gains.load(Ordering::Acquire) != before);
+                return Ok(self.relief.gained() != before);
             }
             self.work.notify();
             if !waits {
@@ -264,7 +263,7 @@ impl Core {
 
     /// Whether a failed flush is worth waiting for: space is missing, and some may be freed.
     pub(super) fn is_shortage_passing(&self, error: &Error, waits: bool) -> Result<bool> {
-        Ok(matches!(error, Error::DiskFull { .. }) && self.relieve(waits)?)
+        Ok(matches!(error, Error::DiskFull { .. }) && self.relieve(self.relief.gained(), waits)?)
     }
 
     /// Called with the error of a compaction. If space was missing, and a partition is so large
@@ -325,12 +324,12 @@ impl Core {
     }
 
     fn free_what_can_be(&self, all: bool) {
-        let before = self.relief.gains.load(Ordering::Acquire);
+        let before = self.relief.gained();
         self.give_up_log();
         let at = self.moment();
         self.flush_all();
         self.give_up_log();
-        self.give_all_back(PASSING_TRIES);
+        self.give_all_back(if all { LAST_PATIENCE } else { PASSING_PATIENCE });
         for key in self.thinnable(if all { 0.0 } else { EASY_PART }) {
             if self.has_relief(before) || self.check_open().is_err() || self.latch.get().is_some() {
                 return;
@@ -341,11 +340,11 @@ impl Core {
                 self.flush_all();
             }
             if self.thin_contained(&key) {
-                self.give_all_back(PASSING_TRIES);
+                self.give_all_back(PASSING_PATIENCE);
             }
         }
         self.regain();
-        let gained = self.relief.gains.load(Ordering::Acquire) != before;
+        let gained = self.relief.gained() != before;
         if all && !gained && self.work.is_relief_alone() {
             *self.relief.exhausted.lock() = Some((Instant::now(), at));
         }
@@ -356,7 +355,7 @@ impl Core {
     fn has_relief(&self, since: u64) -> bool {
         self.regain();
         !self.reserve.is_tight()
-            && self.relief.gains.load(Ordering::Acquire) != since
+            && self.relief.gained() != since
             && self.reserve.free() >= RELIEF_BYTES
     }
 
@@ -385,8 +384,9 @@ impl Core {
 
     /// Frees everything to which nothing refers, and waits for what only running calls refer to:
     /// they end soon, but without a signal.
-    pub(super) fn give_all_back(&self, tries: u32) {
-        for attempt in 0..tries {
+    pub(super) fn give_all_back(&self, patience: Duration) {
+        let mut pauses = Pauses::of(patience);
+        loop {
             let seen = self.work.signal().epoch();
             let left = self.state.retired.collect();
             if self.files.has_garbage() {
@@ -394,12 +394,13 @@ impl Core {
                 self.note_gain();
                 self.work.done().notify();
             }
-            if !left || !self.state.retired.is_passing() || self.check_open().is_err() {
+            if !left || !self.state.retired.is_passing(patience) || self.check_open().is_err() {
                 return;
             }
-            self.work.signal().wait_past_timeout(seen, PASSING_WAIT * (1 << attempt));
+            let Some(pause) = pauses.next() else { break };
+            self.work.signal().wait_past_timeout(seen, pause);
         }
-        self.state.retired.settle();
+        self.state.retired.settle(patience);
     }
 
     /// Ensures that a flush of what is in memory will have room. False: the reserve cannot grow,

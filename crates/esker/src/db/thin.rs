@@ -15,7 +15,7 @@
 //! 4. A gain of less than 1/[`GAIN_DIVISOR`] of a segment is not worth the edit: the segment stays
 //!    until a compaction.
 
-use crate::admission::relief::PASSING_TRIES;
+use crate::admission::relief::PASSING_PATIENCE;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::{Order, missing_order};
 use crate::compaction::queue::PartitionKey;
@@ -102,7 +102,7 @@ impl Core {
         for key in keys {
             if self.thin_contained(&key) {
                 any = true;
-                self.give_all_back(PASSING_TRIES);
+                self.give_all_back(PASSING_PATIENCE);
             }
         }
         any

@@ -287,6 +287,15 @@ impl Files {
         self.collect_alone();
     }
 
+    /// Frees what can be freed, and waits for another thread that is freeing some. Returns whether there was any.
+    pub fn collect_if_any(&self) -> bool {
+        let any = !self.is_clean();
+        if any {
+            self.collect_now();
+        }
+        any
+    }
+
     fn collect_alone(&self) {
         self.try_again(TRIED_AGAIN);
         let garbage = std::mem::take(&mut *self.garbage.lock());

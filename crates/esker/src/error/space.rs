@@ -55,6 +55,8 @@ pub struct SpaceHeld {
     pub log: u64,
     /// Open snapshots, including those of iterators and transactions. They keep old versions.
     pub snapshots: usize,
+    /// Bytes of runs that were replaced or removed, and that calls or iterators still read.
+    pub replaced: u64,
     /// Branches and named snapshots, the largest first, each with the bytes of runs to which only
     /// it refers.
     pub branches: Vec<(String, u64)>,
@@ -68,6 +70,10 @@ impl fmt::Display for SpaceHeld {
         write!(f, "data holds {:.1} MiB, the log {:.1} MiB", mib(self.data), mib(self.log))?;
         if self.snapshots > 0 {
             write!(f, "; {} open snapshots keep old versions", self.snapshots)?;
+        }
+        if self.replaced > 0 {
+            let replaced = mib(self.replaced);
+            write!(f, "; calls and iterators under way read {replaced:.1} MiB of old runs")?;
         }
         if let Some((name, bytes)) = self.branches.first() {
             let count = self.branches.len();

@@ -7,7 +7,9 @@
 //!
 //! When space is missing, a caller waits for what an old state holds. Calls under way release an
 //! old state soon, iterators may not, so only calls are worth waiting for. A state without
-//! iterators is *passing* until a caller has waited for it once ([`Retired::settle`]).
+//! iterators is *passing* until a caller has waited for it as long as it can wait
+//! ([`Retired::settle`]): a call ends without a signal, and a thread that is not scheduled, or that
+//! executes a program's own code, may stay in one.
 
 use crate::state::State;
 use crate::sync::pin;
@@ -39,8 +41,8 @@ struct Old {
     state: primitives::Arc<State>,
     /// When a newer state replaced it.
     since: Instant,
-    /// Whether its holders may release it soon, if none of them is an iterator.
-    passing: bool,
+    /// How long a caller has waited for its holders at most.
+    waited: Duration,
 }
 
 /// The old states.
@@ -54,7 +56,7 @@ pub struct Retired {
 impl Retired {
     /// Keeps an old state until there is no other reference to it.
     pub fn push(&self, state: primitives::Arc<State>) {
-        self.states.lock().push(Old { state, since: Instant::now(), passing: true });
+        self.states.lock().push(Old { state, since: Instant::now(), waited: Duration::ZERO });
     }
 
     /// What the old states hold that `present` does not. It looks at each memtable set, partition
@@ -87,17 +89,24 @@ impl Retired {
         old.map(|old| seen.memory(&old.state)).sum()
     }
 
-    /// Whether some of the old states may be released soon. If not, the files of all that were released
-    /// are known as garbage.
-    pub fn is_passing(&self) -> bool {
+    /// Whether some of the old states may be released soon, for a caller that can wait so long. If not, the
+    /// files of all that were released are known as garbage.
+    pub fn is_passing(&self, patience: Duration) -> bool {
         // Who asks would otherwise find that a state is gone before its files are.
         drop(self.dropping.lock());
-        self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
+        self.states.lock().iter().any(|old| old.waited < patience && !old.state.has_iterators())
     }
 
-    /// Records that the holders of the remaining states do not release them soon.
-    pub fn settle(&self) {
-        self.states.lock().iter_mut().for_each(|old| old.passing = false);
+    /// Records that the holders of the remaining states have not released them while a caller waited so
+    /// long.
+    pub fn settle(&self, patience: Duration) {
+        let mut states = self.states.lock();
+        states.iter_mut().for_each(|old| old.waited = old.waited.max(patience));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.states.lock().len()
     }
 
     /// Drops the states to which there is no other reference; returns whether some are left.

@@ -287,6 +287,45 @@ fn a_refusal_names_what_holds_the_space() {
     drop(snapshot);
 }
 
+/// What was removed is read by a call whose thread is not scheduled for two seconds: a write waits for its space.
+#[test]
+fn a_write_waits_for_a_call_that_reads_what_was_removed() {
+    let disk = CrashFs::new();
+    disk.set_capacity(Some(8 * MIB));
+    let db = Db::open_with(PATH, on(&disk)).unwrap();
+    let count = fill_disk(&disk, &db, 8 * MIB, "before the call");
+    let (inside, is_inside) = std::sync::mpsc::channel();
+    let call = std::thread::spawn(move || {
+        let _guard = esker::internals::sync::pin();
+        inside.send(()).unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+    });
+    is_inside.recv().unwrap();
+    assert!(db.drop_keyspace("a").unwrap());
+    refill(&db, count, "beside the call");
+    call.join().unwrap();
+}
+
+#[test]
+fn a_refusal_names_what_iterators_read() {
+    let disk = CrashFs::new();
+    disk.set_capacity(Some(8 * MIB));
+    let db = Db::open_with(PATH, on(&disk)).unwrap();
+    let a = db.keyspace("a").unwrap();
+    fill(&a);
+    db.flush().unwrap();
+    let mut reader = a.iter().unwrap();
+    reader.next().unwrap().unwrap();
+    assert!(db.drop_keyspace("a").unwrap());
+    let b = db.keyspace("b").unwrap();
+    let error = (0..20_000).find_map(|n| b.insert(key(n), value(n)).err()).unwrap();
+    let Error::DiskFull { held: Some(held), .. } = &error else { panic!("{error}") };
+    assert!(held.replaced > MIB && held.data < MIB, "{held:?}");
+    assert!(error.to_string().contains("calls and iterators under way read"), "{error}");
+    drop(reader);
+    refill(&db, 1000, "without the iterator");
+}
+
 /// A partition that does not fit a second time is cut up, and its parts are compacted one by one.
 #[test]
 fn a_partition_larger_than_what_is_free_is_compacted_in_parts() {
