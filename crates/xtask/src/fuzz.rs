@@ -26,6 +26,8 @@ pub(crate) struct Fuzz {
 const TARGETS: &[(&str, &[u8])] = &[
     // Opens a database and three keyspaces, so that there is something to call.
     ("c_calls", &[0, 0, 0, 1, 0, 1, 1, 0, 2, 1, 0, 3, 2, 0, 3, 65, 7, 0, 6, 0, 65]),
+    // Literals, and a match that overlaps what it copies, in the format of LZ4.
+    ("blocks", &[0, 21, 0, 0x1b, b'a', 1, 0, 0x50, b'b', b'c', b'd', b'e', b'f']),
 ];
 
 /// The flags that make a build report its coverage, as cargo-fuzz passes them.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::base::codec::hash_key;
+use crate::base::codec::{Decoded, hash_key};
 use crate::base::{Bytewise, Kind, Seq};
 
 fn block(tagged: bool, entries: &[(&[u8], Seq, Kind, &[u8])]) -> Vec<u8> {
@@ -94,6 +94,45 @@ fn stored_blocks_are_checked() {
             assert!(EncodedBlock::check(stored, 4, 99, sum).is_err());
             assert!(EncodedBlock::check(stored, 3, 98, sum).is_err());
             assert!(EncodedBlock::check(stored, 3, 99, sum ^ 1).is_err());
+        }
+    }
+}
+
+/// Decompresses between two canaries.
+fn decompress_guarded(codec: Codec, payload: &[u8], len: usize) -> Decoded<Vec<u8>> {
+    const CANARY: usize = 64;
+    let mut space = vec![0xA5; len + 2 * CANARY];
+    let result = decompress(codec, payload, &mut space[CANARY..CANARY + len], None);
+    let beside = space[..CANARY].iter().chain(&space[CANARY + len..]);
+    assert!(beside.copied().all(|byte| byte == 0xA5), "{codec:?}: {payload:?} to {len} bytes");
+    result.map(|()| space[CANARY..CANARY + len].to_vec())
+}
+
+/// The decoder of LZ4 checks its bounds by itself (decision 0028), and that of Zstandard is C.
+#[test]
+fn decoders_write_nothing_beside_their_buffer() {
+    let text: Vec<u8> = (0..40u8).flat_map(|i| [b'a' + i % 7, b'b', b'c', i, i / 3]).collect();
+    let raw = [&text[..], &[7; 300], &text[..90], b"the end"].concat();
+    let mut encoder = Encoder::default();
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let mut stored = Vec::new();
+        assert_eq!(encoder.encode(codec, &raw, 1, 0, &mut stored).0, codec);
+        let payload = &stored[..stored.len() - TRAILER_BYTES];
+        assert_eq!(decompress_guarded(codec, payload, raw.len()).unwrap(), raw);
+        for len in [0, 1, raw.len() - 1, raw.len() + 1, 2 * raw.len()] {
+            decompress_guarded(codec, payload, len).unwrap_err();
+        }
+        for end in 0..payload.len() {
+            decompress_guarded(codec, &payload[..end], raw.len()).unwrap_err();
+        }
+        let mut damaged = payload.to_vec();
+        for at in 0..payload.len() {
+            for value in 0..=255 {
+                damaged[at] = value;
+                // What it says is not checked here: a checksum does that.
+                let _ = decompress_guarded(codec, &damaged, raw.len());
+            }
+            damaged[at] = payload[at];
         }
     }
 }
