@@ -26,6 +26,15 @@ const SHARDS_MAX: u64 = 16;
 /// one wait for each other, which is harmless and rare.
 const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
 
+/// Whether a block that was missed is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is.
+    Yes,
+    /// It is read once, and freed when its reader has ended.
+    No,
+}
+
 /// Counters and contents of the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CacheStats {
@@ -198,6 +207,14 @@ impl BlockCache {
         FrameBuf::new(capacity, &self.memory)
     }
 
+    /// The same for a block that was just missed.
+    pub fn frame_for(&self, kept: Kept, capacity: usize) -> FrameBuf {
+        match kept {
+            Kept::Yes => self.frame(capacity),
+            Kept::No => FrameBuf::once(capacity, &self.memory),
+        }
+    }
+
     /// Counts a block that was found.
     #[inline]
     pub fn count_hit(&self) {
@@ -305,16 +322,25 @@ impl BlockCache {
         self.shards.iter().map(|shard| shard.lock().room()).sum()
     }
 
-    /// The block of slot `i`, read by `read` if it is not there. Not to be called inside an epoch.
+    /// The block of slot `i`, of about so many bytes, read by `read` if it is not there. Not to be called inside an
+    /// epoch.
+    ///
+    /// Whether the block is kept is decided before it is read: what is not kept needs no lock, and no memory that
+    /// other processors may have used last.
     pub(super) fn load(
         &self,
         slots: &Arc<Slice<Slot>>,
         i: usize,
-        read: impl FnOnce() -> Result<FrameBuf>,
+        bytes: u64,
+        read: impl FnOnce(Kept) -> Result<FrameBuf>,
     ) -> Result<FramePin> {
         if let Some(pin) = slots[i].pin() {
             self.counters.hit();
             return Ok(pin);
+        }
+        if !self.admits(&slots[i], bytes) {
+            self.counters.miss();
+            return read(Kept::No).map(FrameBuf::detached);
         }
         let _flight = self.flights[spread(slots[i].address()) % FLIGHTS].lock();
         if let Some(pin) = slots[i].pin() {
@@ -322,8 +348,13 @@ impl BlockCache {
             return Ok(pin);
         }
         self.counters.miss();
-        let frame = read()?;
-        Ok(self.insert(slots, i, frame, |shard, size| shard.admits(&slots[i], size)))
+        let frame = read(Kept::Yes)?;
+        Ok(self.insert(slots, i, frame, |shard, size| shard.may_keep(size)))
+    }
+
+    /// Whether a block of about so many bytes that was missed is kept.
+    fn admits(&self, slot: &Slot, bytes: u64) -> bool {
+        !self.memory.is_full_of_retired() && self.shard(slot.address()).lock().admits(slot, bytes)
     }
 
     /// Whether an index that was read is kept, so that others find it (invariant 3 of the module above).

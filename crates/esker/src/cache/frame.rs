@@ -77,7 +77,16 @@ pub struct FrameBuf {
 
 impl FrameBuf {
     pub(super) fn new(capacity: usize, memory: &Arc<FrameMemory>) -> Self {
-        let piece = memory.allocate(HEADER_BYTES.saturating_add(capacity));
+        Self::on(memory.allocate(HEADER_BYTES.saturating_add(capacity)), capacity, memory)
+    }
+
+    /// A frame that is in no cache and will be freed soon.
+    pub(super) fn once(capacity: usize, memory: &Arc<FrameMemory>) -> Self {
+        Self::on(memory.allocate_once(HEADER_BYTES.saturating_add(capacity)), capacity, memory)
+    }
+
+    /// `piece`: from that memory, for a header and so many bytes.
+    fn on(piece: Piece, capacity: usize, memory: &Arc<FrameMemory>) -> Self {
         let frame = piece.start.cast::<Header>();
         let header = Header {
             references: AtomicUsize::new(1),
@@ -354,6 +363,10 @@ impl Slot {
 
     /// A pin of the frame, if the block is cached.
     pub(super) fn pin(&self) -> Option<FramePin> {
+        // Who finds nothing need not enter an epoch for that.
+        if self.vacancy().is_some() {
+            return None;
+        }
         let guard = pin();
         self.view(&guard).map(FrameView::pin)
     }

@@ -23,15 +23,20 @@
 //! 4. The bytes of a frame behind its header are initialised: those of a chunk are, nothing is in a free frame, and a
 //!    chunk that goes back has zeroes where a header may have left bytes without a value.
 //!
+//! 5. A frame that is read once has memory that its thread has just used for another one, if it is not large: it is in the
+//!    processor's caches, and needs no lock. Each thread keeps one piece, of no database, until it ends.
+//!
 //! The scheme is that of slab allocators (`chunks.rs`).
 #![allow(unsafe_code, reason = "takes memory from mappings and from the allocator")]
 
 #[cfg(all(target_os = "linux", not(loom)))]
 use super::chunks::{Chunks, OF_FRAMES, OF_SLICES};
 use super::counters::Total;
-use super::piece::{ALIGN, Origin, Piece};
+use super::piece::{ALIGN, Origin, Piece, SPARE_BYTES};
 use crate::budget::{ChunkPool, map, unmap};
 use std::alloc::{self, Layout};
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,6 +59,27 @@ const SLICE_CHUNK_BYTES_MIN: u64 = 32 << 10;
 /// What is in no chunk has a mapping of its own from so many bytes on: a mapping costs some microseconds, and page
 /// faults.
 const MAPPED_MIN: usize = 16 << 10;
+
+thread_local! {
+    /// The memory of the last frame that this thread freed and that was read once (invariant 5).
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+}
+
+/// Memory of [`SPARE_BYTES`] that nobody uses.
+struct Spare(NonNull<u8>);
+
+impl Spare {
+    fn piece(&self) -> Piece {
+        Piece { start: self.0, asked: SPARE_BYTES, origin: Origin::Allocator }
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // SAFETY: it comes from `alone`, and whoever made this object does not use it any more.
+        unsafe { free_alone(self.piece()) };
+    }
+}
 
 /// The memory of the frames of one cache.
 #[derive(Debug)]
@@ -153,10 +179,30 @@ impl FrameMemory {
         piece
     }
 
+    /// As [`Self::allocate`], for a frame that is read once and freed soon (invariant 5).
+    pub(super) fn allocate_once(&self, bytes: usize) -> Piece {
+        if cfg!(loom) || bytes > SPARE_BYTES {
+            return self.allocate(bytes);
+        }
+        self.allocated.fetch_add(SPARE_BYTES as u64, Ordering::Relaxed);
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        let start = match spare.map(ManuallyDrop::new) {
+            Some(spare) => spare.0,
+            None => alone(SPARE_BYTES).start,
+        };
+        Piece { start, asked: bytes, origin: Origin::Spare }
+    }
+
     /// # Safety
-    /// The piece comes from `allocate` of the same object, and nobody uses it any more.
+    /// The piece comes from `allocate` or `allocate_once` of the same object, and nobody uses it any more.
     pub(super) unsafe fn free(&self, piece: Piece) {
         self.allocated.fetch_sub(piece.bytes() as u64, Ordering::Relaxed);
+        if piece.origin == Origin::Spare {
+            let spare = Spare(piece.start);
+            // Where the thread is at its end, the memory is freed at once.
+            let _ = SPARE.try_with(|kept| kept.set(Some(spare)));
+            return;
+        }
         #[cfg(all(target_os = "linux", not(loom)))]
         if let Some(chunks) = &self.chunks {
             // SAFETY: as the caller promises.
@@ -246,6 +292,6 @@ pub(super) unsafe fn free_alone(piece: Piece) {
             // SAFETY: it was allocated with this very layout.
             unsafe { alloc::dealloc(piece.start.as_ptr(), layout(piece.asked)) }
         }
-        Origin::Chunk | Origin::Allocator => {}
+        Origin::Chunk | Origin::Allocator | Origin::Spare => {}
     }
 }

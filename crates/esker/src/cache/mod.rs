@@ -11,9 +11,10 @@
 //! is not set yet, so that the cache line of a hot block stays shared between cores. If a frame
 //! leaves the small queue unused, its slot remembers when (the ghost queue, at no cost in memory),
 //! and a block that returns soon enters the main queue directly. Where there is no room, not every block that was read
-//! is kept ([`shard`]).
+//! is kept ([`shard`]). That is decided before the block is read: one that is not kept is read without a lock, into
+//! memory that the thread has just used for another one ([`memory`]).
 //!
-//! Loads are single-flight per block. No I/O happens inside an epoch. Indexes are evicted, too
+//! Loads of blocks that are kept are single-flight per block. No I/O happens inside an epoch. Indexes are evicted, too
 //! ([`indexes`]); their blocks go with them.
 //!
 //! 1. A frame is in its slot if and only if it is in a queue of its slot's shard; both change
@@ -48,7 +49,7 @@ mod slots;
 mod tests;
 mod waiting;
 
-pub use block_cache::{BlockCache, CacheStats};
+pub use block_cache::{BlockCache, CacheStats, Kept};
 pub use counters::ReadStats;
 pub use frame::{FrameBuf, FramePin, FrameView};
 pub use holder::Holder;

@@ -12,6 +12,8 @@ pub(super) const HEADER_BYTES_MAX: usize = 2 * ALIGN;
 const STEPS: usize = 16;
 /// The powers: pieces of more than 1 KiB and up to 512 KiB may come from chunks.
 const POWERS: std::ops::Range<usize> = 10..19;
+/// The bytes of a piece that a thread uses again and again ([`Origin::Spare`]).
+pub(super) const SPARE_BYTES: usize = 12 << 10;
 /// How many sizes there are.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(super) const CLASSES: usize = STEPS * (POWERS.end - POWERS.start);
@@ -34,6 +36,8 @@ pub(super) enum Origin {
     Mapping,
     /// The allocator of the program.
     Allocator,
+    /// The allocator; the thread that frees it keeps it for its next frame that is read once.
+    Spare,
 }
 
 impl Piece {
@@ -43,6 +47,7 @@ impl Piece {
             Origin::Chunk => class_of(self.asked).map_or(self.asked, class_bytes),
             Origin::Mapping => self.asked.next_multiple_of(PAGE_BYTES),
             Origin::Allocator => self.asked,
+            Origin::Spare => SPARE_BYTES,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! They belong to one segment and to one cache: a block that is not there is loaded through them,
 //! and the cache takes all of them out again when the segment goes.
 
-use super::block_cache::BlockCache;
+use super::block_cache::{BlockCache, Kept};
 use super::frame::{FrameBuf, FramePin, FrameView, SOUGHT_LINES, Slot};
 use super::slice::Slice;
 use crate::error::Result;
@@ -98,10 +98,16 @@ impl Slots {
         self.slots[i].pin()
     }
 
-    /// A pin of block `i`, which `read` provides if it is not cached. At most one thread reads a
-    /// block at a time. Must not be called inside an epoch, because it does I/O.
-    pub fn load(&self, i: usize, read: impl FnOnce() -> Result<FrameBuf>) -> Result<FramePin> {
-        self.cache.load(&self.slots, i, read)
+    /// A pin of block `i`, which `read` provides, with about so many bytes, if it is not cached; it is told
+    /// whether the block will be kept. At most one thread at a time reads a block that is. Must not be called inside an
+    /// epoch, because it does I/O.
+    pub fn load(
+        &self,
+        i: usize,
+        bytes: u64,
+        read: impl FnOnce(Kept) -> Result<FrameBuf>,
+    ) -> Result<FramePin> {
+        self.cache.load(&self.slots, i, bytes, read)
     }
 
     /// Offers a block that was read ahead of its reader; the pin is of the offered frame.

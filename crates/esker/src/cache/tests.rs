@@ -7,6 +7,9 @@ use crate::sync::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// About the bytes of the blocks below.
+const BYTES: u64 = 1200;
+
 /// A block with one entry whose value repeats `number`.
 fn raw_block(number: usize, len: usize) -> Vec<u8> {
     let mut builder = Builder::default();
@@ -19,8 +22,12 @@ fn raw_block(number: usize, len: usize) -> Vec<u8> {
 
 /// The same in a frame.
 pub(super) fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {
+    frame_for(cache, Kept::Yes, number, len)
+}
+
+fn frame_for(cache: &BlockCache, kept: Kept, number: usize, len: usize) -> FrameBuf {
     let bytes = raw_block(number, len);
-    let mut frame = cache.frame(bytes.len());
+    let mut frame = cache.frame_for(kept, bytes.len());
     frame.bytes_mut().copy_from_slice(&bytes);
     frame.set_layout(Layout::parse(&bytes).unwrap());
     frame
@@ -35,7 +42,7 @@ pub(super) fn number_of(view: FrameView<'_>) -> usize {
 }
 
 pub(super) fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
-    slots.load(i, || Ok(frame(slots.cache(), i, 1000))).unwrap()
+    slots.load(i, BYTES, |_| Ok(frame(slots.cache(), i, 1000))).unwrap()
 }
 
 #[test]
@@ -95,7 +102,7 @@ fn a_block_that_comes_back_soon_enters_the_main_queue() {
 fn frames_too_large_to_keep_are_still_readable() {
     let cache = Arc::new(BlockCache::new(10_000));
     let slots = Arc::new(Slots::new(&cache, 2));
-    let pin = slots.load(0, || Ok(frame(&cache, 7, 5000))).unwrap();
+    let pin = slots.load(0, BYTES, |_| Ok(frame(&cache, 7, 5000))).unwrap();
     assert_eq!(number_of(pin.view()), 7);
     assert!(slots.pin(0).is_none());
     assert_eq!(cache.stats().bytes, 0);
@@ -105,10 +112,87 @@ fn frames_too_large_to_keep_are_still_readable() {
 }
 
 #[test]
+fn what_is_not_kept_takes_memory_that_its_thread_used_before() {
+    let cache = Arc::new(BlockCache::new(0));
+    let slots = Arc::new(Slots::new(&cache, 200));
+    let once = |i: usize, len: usize| {
+        let read = |kept| {
+            assert_eq!(kept, Kept::No);
+            Ok(frame_for(&cache, kept, i, len))
+        };
+        slots.load(i, BYTES, read).unwrap()
+    };
+    let mut places = std::collections::HashSet::new();
+    let before = cache.stats().allocated;
+    for i in 0..50 {
+        let pin = once(i, 10 + 200 * i);
+        assert_eq!(number_of(pin.view()), i);
+        places.insert(pin.bytes().as_ptr());
+    }
+    assert_eq!(places.len(), 1, "one after the other, they need memory for one");
+    // Several at once, small and large, of which each has its own; freed in any order, here and by another thread.
+    let pins: Vec<_> = (0..100).map(|i| once(i, 300 * i + 10)).collect();
+    let mut others = Vec::new();
+    for (i, pin) in pins.into_iter().enumerate() {
+        assert_eq!(number_of(pin.view()), i);
+        if i % 3 != 0 {
+            others.push((i, pin));
+        }
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for (i, pin) in others.into_iter().rev() {
+                assert_eq!(number_of(pin.view()), i);
+                drop(pin);
+                assert_eq!(number_of(once(i + 1, 500).view()), i + 1);
+            }
+        });
+    });
+    assert_eq!(number_of(once(7, 5000).view()), 7);
+    assert_eq!(cache.stats().allocated, before);
+    assert_eq!(cache.stats().bytes, 0);
+}
+
+/// Whoever keeps a block is told so before it is read, and reads it alone; nobody waits for a block that is not kept.
+#[test]
+fn whether_a_block_is_kept_is_known_before_it_is_read() {
+    let cache = Arc::new(BlockCache::new(100_000));
+    let slots = Arc::new(Slots::new(&cache, 1000));
+    let (mut kept, mut not) = (0, 0);
+    for i in 0..1000 {
+        let mut told = None;
+        let read = |keep| {
+            told = Some(keep);
+            Ok(frame_for(&cache, keep, i, 1000))
+        };
+        let pin = slots.load(i, BYTES, read).unwrap();
+        assert_eq!(number_of(pin.view()), i % 256);
+        // Otherwise the cache would hold what nobody reads, and keep all.
+        pin.view().touch();
+        assert_eq!(slots.pin(i).is_some(), told == Some(Kept::Yes), "{i}");
+        match told.unwrap() {
+            Kept::Yes => kept += 1,
+            Kept::No => not += 1,
+        }
+    }
+    assert!(kept > 100 && not > 500, "{kept} were kept, {not} were not");
+    // A reader of a block that is not kept, in the middle of which another one reads it.
+    let i = (0..1000).find(|i| slots.is_vacant(*i)).unwrap();
+    cache.set_capacity(0);
+    let outer = slots.load(i, BYTES, |keep| {
+        let inner = slots.load(i, BYTES, |keep| Ok(frame_for(&cache, keep, i, 1000)))?;
+        assert_eq!(number_of(inner.view()), i % 256);
+        Ok(frame_for(&cache, keep, i, 1000))
+    });
+    assert_eq!(number_of(outer.unwrap().view()), i % 256);
+    slots.clear();
+}
+
+#[test]
 fn a_failed_load_leaves_the_slot_empty() {
     let cache = Arc::new(BlockCache::new(10_000));
     let slots = Arc::new(Slots::new(&cache, 1));
-    assert!(slots.load(0, || Err(Error::Closed)).is_err());
+    assert!(slots.load(0, BYTES, |_| Err(Error::Closed)).is_err());
     assert!(slots.pin(0).is_none());
     assert_eq!(number_of(load(&slots, 0).view()), 0);
     slots.clear();
@@ -137,12 +221,12 @@ fn at_most_one_thread_reads_a_block() {
         for _ in 0..4 {
             scope.spawn(|| {
                 barrier.wait();
-                let read = || {
+                let read = |_| {
                     reads.fetch_add(1, Ordering::Relaxed);
                     std::thread::yield_now();
                     Ok(frame(&cache, 3, 100))
                 };
-                assert_eq!(number_of(slots.load(0, read).unwrap().view()), 3);
+                assert_eq!(number_of(slots.load(0, BYTES, read).unwrap().view()), 3);
             });
         }
     });

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Frames that fit: the fifth pushes the first one out.
 const FRAMES: usize = 4;
+/// About the bytes of a block.
+const BYTES: u64 = 100;
 
 /// The bytes of a block with one entry.
 fn block(number: usize) -> Vec<u8> {
@@ -37,7 +39,7 @@ fn check(view: FrameView<'_>, number: usize) {
 }
 
 fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
-    slots.load(i, || Ok(frame(slots.cache(), i))).unwrap()
+    slots.load(i, BYTES, |_| Ok(frame(slots.cache(), i))).unwrap()
 }
 
 /// Uses a block, if it is there.
@@ -137,11 +139,11 @@ fn a_block_is_read_once_and_everybody_gets_it() {
         let loader = |slots: &Arc<Slots>| {
             let (slots, reads) = (slots.clone(), reads.clone());
             move || {
-                let read = || {
+                let read = |_| {
                     reads.fetch_add(1, Ordering::Relaxed);
                     Ok(frame(slots.cache(), 0))
                 };
-                let pinned = slots.load(0, read).unwrap();
+                let pinned = slots.load(0, BYTES, read).unwrap();
                 check(pinned.view(), 0);
             }
         };

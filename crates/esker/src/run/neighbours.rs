@@ -18,7 +18,7 @@
 use super::index::Index;
 use super::piece::{Direction, limit_bytes};
 use super::segment::Segment;
-use crate::cache::{FrameBuf, FramePin};
+use crate::cache::{FrameBuf, FramePin, Kept};
 use crate::error::Result;
 use crate::trace::Purpose;
 use std::ops::Range;
@@ -30,6 +30,8 @@ const ENTRIES: u64 = 2;
 /// Where blocks are large, a group has at most so many stored bytes, and about so many in memory.
 const GROUP_BYTES: u64 = 64 << 10;
 const GROUP_MEMORY: u64 = 96 << 10;
+/// A block has about so many bytes in memory, unless its entries are large.
+const BLOCK_BYTES: u64 = 4 << 10;
 
 /// A scan reads ahead from so many blocks on.
 const STREAK_MIN: usize = 3;
@@ -48,10 +50,16 @@ fn ahead(streak: usize) -> usize {
 impl Segment {
     /// A pin of a block through the cache. While that has much room, neighbours are read with it.
     pub(super) fn block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FramePin> {
-        index.slots.load(i, || {
-            let group = neighbours(index, self.group_len(index), i);
+        index.slots.load(i, expected(index, i), |kept| {
+            // What is not kept finds no room, and its neighbours would not find any either.
+            let group = match kept {
+                Kept::Yes => neighbours(index, self.group_len(index), i),
+                Kept::No => i..i + 1,
+            };
             if group.len() < 2 {
-                return self.read_block(index, i, purpose);
+                // An iterator holds its block for any time.
+                let kept = if purpose == Purpose::Get { kept } else { Kept::Yes };
+                return self.read_block_for(index, i, purpose, kept);
             }
             self.read_group(index, i, (group, GROUP_MEMORY), purpose, |n, frame| {
                 index.slots.offer_to_room(n, frame);
@@ -76,7 +84,7 @@ impl Segment {
             Direction::Backward => (wanted + 1).saturating_sub(ahead)..wanted + 1,
         };
         let range = limit_bytes(index, range, wanted, (direction, AHEAD_BYTES));
-        index.slots.load(wanted, || {
+        index.slots.load(wanted, expected(index, wanted), |_| {
             self.read_group(index, wanted, (range, u64::MAX), Purpose::Scan, |n, frame| {
                 index.slots.offer(n, frame);
             })
@@ -107,7 +115,8 @@ impl Segment {
             let frame = |n: usize| {
                 let place = &index.places[n];
                 let start = (place.offset - first) as usize;
-                self.frame_from(index, place, &bytes[start..start + place.len as usize])
+                let bytes = &bytes[start..start + place.len as usize];
+                self.frame_from(index, place, bytes, Kept::Yes)
             };
             let found = frame(wanted)?;
             let mut taken = found.size();
@@ -123,6 +132,11 @@ impl Segment {
             Ok(found)
         })
     }
+}
+
+/// About how many bytes a block has in memory: a compressed one says that only where it is stored.
+fn expected(index: &Index, i: usize) -> u64 {
+    u64::from(index.places[i].len).max(BLOCK_BYTES)
 }
 
 /// Where the stored bytes of some blocks begin, and how many there are.

@@ -11,7 +11,7 @@ use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
 use crate::block::{Codec, EncodedBlock, Layout};
 use crate::budget::Lease;
-use crate::cache::{BlockCache, FrameBuf, IndexEntry, Resident};
+use crate::cache::{BlockCache, FrameBuf, IndexEntry, Kept, Resident};
 use crate::error::{Error, IoContext, Result};
 use crate::sync::{EpochSlot, Guard};
 use crate::trace::Purpose;
@@ -368,21 +368,32 @@ impl Segment {
 
     /// Reads one block into a frame of its own.
     pub(super) fn read_block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FrameBuf> {
+        self.read_block_for(index, i, purpose, Kept::Yes)
+    }
+
+    /// The same for a block that is kept, or not.
+    pub(super) fn read_block_for(
+        &self,
+        index: &Index,
+        i: usize,
+        purpose: Purpose,
+        kept: Kept,
+    ) -> Result<FrameBuf> {
         let place = &index.places[i];
         let cache = index.slots.cache();
         self.storage.heat.count(purpose, u64::from(place.len));
         if place.codec == Codec::Raw {
             // Read in place; the trailer stays in the frame behind the block, unused.
-            let mut frame = cache.frame(place.len as usize);
+            let mut frame = cache.frame_for(kept, place.len as usize);
             let took = self.file.read(frame.bytes_mut(), place.offset, "block")?;
             cache.count_read(purpose, u64::from(place.len), took);
             let layout = self.check_raw(place, frame.bytes_mut());
             frame.set_layout(layout.map_err(|error| self.corrupt_block(place, error))?);
             return Ok(frame);
         }
-        let (stored, kept) = ((place.offset, place.len.into()), SCRATCH_BYTES_MAX);
-        self.read_bytes(cache, stored, (purpose, kept), |bytes| {
-            self.frame_from(index, place, bytes)
+        let stored = (place.offset, place.len.into());
+        self.read_bytes(cache, stored, (purpose, SCRATCH_BYTES_MAX), |bytes| {
+            self.frame_from(index, place, bytes, kept)
         })
     }
 
@@ -430,10 +441,11 @@ impl Segment {
         index: &Index,
         place: &Place,
         bytes: &[u8],
+        kept: Kept,
     ) -> Result<FrameBuf> {
         let decode = || {
             let stored = self.check_stored(place, bytes)?;
-            let mut frame = index.slots.cache().frame(stored.raw_len);
+            let mut frame = index.slots.cache().frame_for(kept, stored.raw_len);
             stored.decode_into(frame.bytes_mut(), index.dictionary.as_ref())?;
             let layout = Layout::parse(frame.bytes_mut())?;
             frame.set_layout(layout);
