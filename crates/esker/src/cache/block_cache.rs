@@ -325,8 +325,8 @@ impl BlockCache {
     /// The block of slot `i`, of about so many bytes, read by `read` if it is not there. Not to be called inside an
     /// epoch.
     ///
-    /// Whether the block is kept is decided before it is read: what is not kept needs no lock, and no memory that
-    /// other processors may have used last.
+    /// Whether the block is kept is decided before it is read: what is not kept is read without a lock, and into
+    /// memory that no other processor has used last.
     pub(super) fn load(
         &self,
         slots: &Arc<Slice<Slot>>,

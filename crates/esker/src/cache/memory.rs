@@ -22,7 +22,6 @@
 //!    ([`Habits`](super::chunks::Habits)), the system gets their pages.
 //! 4. The bytes of a frame behind its header are initialised: those of a chunk are, nothing is in a free frame, and a
 //!    chunk that goes back has zeroes where a header may have left bytes without a value.
-//!
 //! 5. A frame that is read once has memory that its thread has just used for another one, if it is not large: it is in the
 //!    processor's caches, and needs no lock. Each thread keeps one piece, of no database, until it ends.
 //!
@@ -68,16 +67,11 @@ thread_local! {
 /// Memory of [`SPARE_BYTES`] that nobody uses.
 struct Spare(NonNull<u8>);
 
-impl Spare {
-    fn piece(&self) -> Piece {
-        Piece { start: self.0, asked: SPARE_BYTES, origin: Origin::Allocator }
-    }
-}
-
 impl Drop for Spare {
     fn drop(&mut self) {
+        let piece = Piece { start: self.0, asked: SPARE_BYTES, origin: Origin::Allocator };
         // SAFETY: it comes from `alone`, and whoever made this object does not use it any more.
-        unsafe { free_alone(self.piece()) };
+        unsafe { free_alone(piece) };
     }
 }
 
