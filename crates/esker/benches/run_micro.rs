@@ -152,8 +152,7 @@ fn plain_reads(path: &Path, bytes: u64, count: u64) -> Result<f64> {
 fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<()> {
     for (what, fill) in [("cached", true), ("streaming", false)] {
         for forward in [true, false] {
-            let mut cursor =
-                RunCursor::new(Arc::clone(run), Bytewise, Arc::clone(cache), fill, true);
+            let mut cursor = RunCursor::new(Arc::clone(run), Bytewise, Arc::clone(cache), fill);
             let start = Clock::now();
             if forward {
                 cursor.seek_to_first()?
@@ -173,7 +172,7 @@ fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<(
         }
     }
     let count = 500_000;
-    let mut cursor = RunCursor::new(Arc::clone(run), Bytewise, Arc::clone(cache), true, true);
+    let mut cursor = RunCursor::new(Arc::clone(run), Bytewise, Arc::clone(cache), true);
     let start = Clock::now();
     for i in 0..count {
         cursor.seek(&keys[(mix(i) % keys.len() as u64) as usize], 1)?;

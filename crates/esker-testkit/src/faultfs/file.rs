@@ -60,7 +60,7 @@ impl FaultFile {
 
 impl File for FaultFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.fs.note_read(buffer.len());
+        self.fs.note_read(&self.path, offset, buffer.len());
         match self.fs.ask(Op::Read, &[&self.path]) {
             Verdict::Pass | Verdict::Skip => self.inner.read_at(buffer, offset),
             Verdict::Flip(bit) => {
@@ -155,5 +155,13 @@ impl File for FaultFile {
 
     fn advise(&self, advice: Advice) {
         self.inner.advise(advice);
+    }
+
+    fn read_ahead(&self, offset: u64, len: u64) {
+        let range = offset..offset.saturating_add(len);
+        if let Some(ranges) = &mut self.fs.state.lock().asked_ahead {
+            ranges.push((self.path.clone(), range));
+        }
+        self.inner.read_ahead(offset, len);
     }
 }

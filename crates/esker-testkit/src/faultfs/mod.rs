@@ -81,6 +81,18 @@ impl FaultFs {
         self.0.state.lock().bytes_read
     }
 
+    /// From now on watches what is asked for ahead; what was asked for before is forgotten.
+    pub fn watch_asked_ahead(&self) {
+        let mut state = self.0.state.lock();
+        (state.asked_ahead, state.reads_asked_ahead) = (Some(Vec::new()), 0);
+    }
+
+    /// How many reads began in a range that had been asked for ahead since [`Self::watch_asked_ahead`]; each such range
+    /// counts for one read.
+    pub fn reads_asked_ahead(&self) -> u64 {
+        self.0.state.lock().reads_asked_ahead
+    }
+
     /// How many calls of each kind there were.
     pub fn counts(&self) -> BTreeMap<Op, u64> {
         self.0.state.lock().counts.clone()

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::fs::Fs;
@@ -23,6 +24,10 @@ pub(super) struct State {
     pub(super) violations: Vec<String>,
     pub(super) hide_incarnations: bool,
     pub(super) bytes_read: u64,
+    /// Ranges of files, by name, that were asked for ahead and not read yet, if that is watched.
+    pub(super) asked_ahead: Option<Vec<(PathBuf, Range<u64>)>>,
+    /// Reads that begin in such a range.
+    pub(super) reads_asked_ahead: u64,
 }
 
 /// What a file system and its open files share.
@@ -34,8 +39,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn note_read(&self, bytes: usize) {
-        self.state.lock().bytes_read += bytes as u64;
+    pub(super) fn note_read(&self, path: &Path, offset: u64, bytes: usize) {
+        let mut state = self.state.lock();
+        state.bytes_read += bytes as u64;
+        let asked = |(file, range): &(PathBuf, Range<u64>)| file == path && range.contains(&offset);
+        let Some(ranges) = &mut state.asked_ahead else { return };
+        if let Some(at) = ranges.iter().position(asked) {
+            ranges.swap_remove(at);
+            state.reads_asked_ahead += 1;
+        }
     }
 
     /// Counts a call and asks the rules about it.

@@ -2,11 +2,12 @@
 
 use crate::Result;
 use crate::base::codec::hash_key;
-use crate::base::{Bytewise, Moment};
+use crate::base::{Bytewise, Moment, Seq};
 use crate::catalog::{KeyspaceState, Order};
 use crate::db::{Core, Seen};
-use crate::lookup::together::Place;
+use crate::lookup::together::{Place, awaited};
 use crate::lookup::{Answer, Asked, Search};
+use crate::run::{Awaited, Wanted};
 use crate::stats::counters::Counter;
 use crate::sync::pin;
 use std::sync::Arc;
@@ -17,6 +18,22 @@ const GROUP: usize = 32;
 const ROOM_MAX: usize = 1024;
 /// Once so many bytes were copied inside of one epoch, it ends: what is retired meanwhile waits for it.
 const COPIED_BYTES_MAX: usize = 256 << 10;
+
+/// How many indexes, one behind the other, a key may wait for before its block is asked for.
+const INDEXES_MAX: usize = 4;
+/// Of a group so many bytes are asked for at once: they wait in the page cache until they are read.
+const ASKED_BYTES_MAX: u64 = 4 << 20;
+
+/// What memory has of a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// The value, or that there is none; it was taken.
+    Answered,
+    /// The first block in which a search looks.
+    HasBlock,
+    /// That block is not there, or was not found.
+    Unknown,
+}
 
 type Value = Option<Vec<u8>>;
 
@@ -43,14 +60,18 @@ pub(super) fn get_together<K: AsRef<[u8]>>(
         let first = values.len();
         values.resize_with(first + group.len(), || None);
         let values = &mut values[first..];
-        let mut found = [false; GROUP];
+        let mut memory = [Memory::Unknown; GROUP];
         if bytes.len() > 1 && matches!(keyspace.order, Order::Bytewise) {
             core.check_open()?;
-            get_cached(core, keyspace, bytes, at, (values, &mut found))?;
+            get_cached(core, keyspace, bytes, at, (values, &mut memory))?;
             keyspace.check_there()?;
+            let unknown = bytes.iter().zip(memory).filter(|(_, has)| *has == Memory::Unknown);
+            ask_ahead(core, keyspace, at, unknown.map(|(key, _)| *key).collect());
         }
-        for ((key, value), _) in bytes.iter().zip(values).zip(found).filter(|(_, found)| !found) {
-            *value = core.get(keyspace, key, Some(at), copy)?;
+        for ((key, value), memory) in bytes.iter().zip(values).zip(memory) {
+            if memory != Memory::Answered {
+                *value = core.get(keyspace, key, Some(at), copy)?;
+            }
         }
     }
 }
@@ -59,13 +80,71 @@ fn copy(value: Seen<'_>) -> Vec<u8> {
     value.bytes().to_vec()
 }
 
+/// Asks the system for what the searches of these keys will read, all at once, so that they do not wait for one block
+/// after the other. Only an index that was read says what comes after it: so its keys ask once more.
+fn ask_ahead(core: &Core, keyspace: &KeyspaceState, at: Moment, mut keys: Vec<&[u8]>) {
+    let below = keyspace.moment(Some(at)).unwrap_or(at).seq;
+    let (mut asked, mut ranges, mut room) = (Vec::new(), Vec::new(), ASKED_BYTES_MAX);
+    for round in 0..INDEXES_MAX {
+        // A key alone waits for nothing else.
+        if keys.is_empty() || (round == 0 && keys.len() < 2) {
+            return;
+        }
+        let known = asked.len();
+        keys = awaited_by(core, keyspace, below, &keys, &mut asked);
+        if asked.len() < 2 {
+            return;
+        }
+        for range in asked[known..].iter().filter_map(Awaited::place) {
+            // Keys in blocks that are read together wait for the same bytes.
+            if range.len <= room && !ranges.contains(&range) {
+                room -= range.len;
+                range.ask();
+                ranges.push(range);
+            }
+        }
+        // What is not kept would be read twice.
+        if !core.cache.keeps_indexes() {
+            return;
+        }
+        // A search that meets the same error reports it.
+        let indexes = asked[known..].iter().filter(|awaited| awaited.is_index());
+        indexes.for_each(|index| _ = index.load(&core.cache));
+    }
+}
+
+/// Adds what the searches of these keys read first, each once, and returns the keys for which that is an index.
+fn awaited_by<'k>(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    below: Seq,
+    keys: &[&'k [u8]],
+    all: &mut Vec<Awaited>,
+) -> Vec<&'k [u8]> {
+    let mut behind_indexes = Vec::new();
+    let guard = pin();
+    let state = core.state.load(&guard);
+    for key in keys {
+        let wanted = Wanted { key, hash: hash_key(key), below };
+        if let Some(read) = awaited(&Bytewise, keyspace, wanted, (state, &guard)) {
+            if read.is_index() {
+                behind_indexes.push(*key);
+            }
+            if !all.iter().any(|other| read.is(other)) {
+                all.push(read);
+            }
+        }
+    }
+    behind_indexes
+}
+
 /// Finds the keys for which memory answers: their values, and for which of them it did.
 fn get_cached(
     core: &Core,
     keyspace: &Arc<KeyspaceState>,
     keys: &[&[u8]],
     at: Moment,
-    (values, found): (&mut [Value], &mut [bool; GROUP]),
+    (values, memory): (&mut [Value], &mut [Memory; GROUP]),
 ) -> Result<()> {
     let Some(lane) = core.counters.lane() else { return Ok(()) };
     let at = keyspace.moment(Some(at)).unwrap_or(at);
@@ -82,9 +161,14 @@ fn get_cached(
         *place = search(key).locate(hash, state, &guard).map(|place| (place, hash));
     }
     places.iter().flatten().for_each(|(place, _)| place.prefetch());
+    for (place, memory) in places.iter().zip(&mut *memory) {
+        if place.is_some_and(|(place, _)| place.is_in_memory()) {
+            *memory = Memory::HasBlock;
+        }
+    }
     let mut copied = 0;
-    let all = keys.iter().zip(places).zip(values.iter_mut().zip(found));
-    for ((key, place), (value, found)) in all {
+    let all = keys.iter().zip(places).zip(values.iter_mut().zip(memory));
+    for ((key, place), (value, memory)) in all {
         let Some(place) = place else { continue };
         if copied > COPIED_BYTES_MAX {
             break;
@@ -100,7 +184,7 @@ fn get_cached(
         }
         copied += answer.as_ref().map_or(0, Vec::len);
         place.0.count(lane, answer.is_some());
-        (*value, *found) = (answer, true);
+        (*value, *memory) = (answer, Memory::Answered);
     }
     Ok(())
 }

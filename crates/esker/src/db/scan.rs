@@ -346,8 +346,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             }
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
-            let cursor =
-                RunCursor::new(run.clone(), order, self.scope.core.cache.clone(), true, false);
+            let cursor = RunCursor::new(run.clone(), order, self.scope.core.cache.clone(), true);
             let cursor = cursor.with_buffer(sources.buffer());
             let cursor = AnyCursor::Run(cursor);
             let cursor = self.watcher.watch(|| holder.source(tier, number, n), cursor);

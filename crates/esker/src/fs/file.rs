@@ -52,6 +52,7 @@ impl Incarnation {
 /// assert!(file.len()? == 8192 && !file.is_empty()? && file.links()? == 1);
 /// println!("{} bytes on the device, {:?}", file.allocated()?, file.incarnation());
 /// file.advise(Advice::Random);
+/// file.read_ahead(0, 4);
 /// if file.keeps_space() && let Ok(map) = file.map(8192) {
 ///     map.write(0, b"TEXT");
 /// }
@@ -112,6 +113,10 @@ pub trait File: Send + Sync + fmt::Debug {
     fn map(&self, len: u64) -> io::Result<Box<dyn LogMap>>;
     /// Asks the system to read ahead (`Sequential`) or not (`Random`); a hint only.
     fn advise(&self, advice: Advice);
+    /// Says that `len` bytes from `offset` are read next. The system begins to read what it does not have in memory, and
+    /// the caller does not wait for it; so a device serves several such requests at once. A hint only, which does nothing
+    /// where the system has no such call.
+    fn read_ahead(&self, _offset: u64, _len: u64) {}
 }
 
 /// How a file will be read.

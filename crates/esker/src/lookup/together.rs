@@ -12,8 +12,9 @@
 //!    version.
 
 use super::{Answer, Hit, Search, Seen};
+use crate::catalog::KeyspaceState;
 use crate::error::Result;
-use crate::run::{Located, Location, Probe, Wanted};
+use crate::run::{Access, Awaited, Awaits, Located, Location, Probe, Wanted};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{CallLane, Counter};
@@ -35,6 +36,11 @@ impl Place<'_> {
         if let Some(located) = &self.located {
             located.prefetch();
         }
+    }
+
+    /// Whether its block, if there is one, is cached at this moment.
+    pub fn is_in_memory(&self) -> bool {
+        self.located.is_none_or(|located| located.is_cached())
     }
 
     /// Counts what the filters answered, and where a value was found, of a search that [`Search::finish`] has ended.
@@ -66,7 +72,7 @@ impl<O: DbOrder> Search<'_, O> {
             for run in partition.runs_in(tier) {
                 match run.locate(self.order, wanted, guard) {
                     Location::Absent(filtered) => absent += u64::from(filtered),
-                    Location::Unknown => return None,
+                    Location::Unknown | Location::Unread(_) => return None,
                     Location::Block(located) => {
                         return Some(Place { located: Some(located), absent });
                     }
@@ -106,4 +112,43 @@ impl<O: DbOrder> Search<'_, O> {
             Probe::Absent | Probe::NeedsIo => Answer::NeedsIo,
         })
     }
+}
+
+/// What a search of the key would read first. `None`: nothing, as far as memory tells.
+pub fn awaited<O: DbOrder>(
+    order: &O,
+    keyspace: &KeyspaceState,
+    wanted: Wanted<'_>,
+    (state, guard): (&State, &Guard),
+) -> Option<Awaited> {
+    let Wanted { key, hash, below } = wanted;
+    for set in state.memtable_sets.iter() {
+        let id = keyspace.id_in(set.start);
+        if O::may_hold(set, id, hash)
+            && O::tables(set, id).any(|table| {
+                table.tombstone_seq(id, key, below) > 0
+                    || table.get_hashed(id, key, hash, below).is_some()
+            })
+        {
+            return None;
+        }
+    }
+    let rows = state.version.tree(keyspace.id)?.rows();
+    for (tier, row) in rows.iter().enumerate().rev() {
+        let partition = &row.partitions()[row.find(order, wanted.key)];
+        for run in partition.runs_in(tier) {
+            match run.awaits(order, wanted, guard) {
+                Awaits::NextRun => {}
+                Awaits::Nothing => return None,
+                Awaits::Read(awaited) => return Some(awaited),
+            }
+            // What a range tombstone hides is not read.
+            let access = Access::Cached(guard);
+            let cover = run.tombstone_seq(order, wanted.key, wanted.below, access);
+            if !matches!(cover, Ok(Some(0))) {
+                return None;
+            }
+        }
+    }
+    None
 }

@@ -39,7 +39,6 @@ pub struct RunCursor<O: KeyOrder> {
     /// The cache, and what this holds of it.
     holder: Holder,
     fill_cache: bool,
-    readahead: bool,
     /// About the bytes that are read at once.
     piece_bytes: u64,
     /// The index of the segment that was entered last, and the segment's number.
@@ -72,22 +71,14 @@ pub struct RunCursor<O: KeyOrder> {
 }
 
 impl<O: KeyOrder> RunCursor<O> {
-    /// A cursor that was not positioned yet. With `fill_cache` blocks go through the cache, else
-    /// they are read in large pieces; `readahead` lets a scan through the cache read more and more
-    /// blocks at once.
-    pub fn new(
-        run: Arc<Run>,
-        order: O,
-        cache: Arc<BlockCache>,
-        fill_cache: bool,
-        readahead: bool,
-    ) -> Self {
+    /// A cursor that was not positioned yet. With `fill_cache` blocks go through the cache, and a scan reads more and
+    /// more of them at once; else they are read in large pieces.
+    pub fn new(run: Arc<Run>, order: O, cache: Arc<BlockCache>, fill_cache: bool) -> Self {
         Self {
             run,
             order,
             holder: Holder::new(cache),
             fill_cache,
-            readahead,
             piece_bytes: PIECE_BYTES,
             index: None,
             located: None,
@@ -114,7 +105,7 @@ impl<O: KeyOrder> RunCursor<O> {
 
     /// A cursor for a compaction, which reads about so many bytes at once, past the cache.
     pub fn past_cache(run: Arc<Run>, order: O, cache: Arc<BlockCache>, piece_bytes: u64) -> Self {
-        Self { piece_bytes, ..Self::new(run, order, cache, false, true) }
+        Self { piece_bytes, ..Self::new(run, order, cache, false) }
     }
 
     /// Gives the cursor a buffer for keys, which is empty.
@@ -188,8 +179,7 @@ impl<O: KeyOrder> RunCursor<O> {
     fn fetch(&mut self) -> Result<()> {
         let owner = &self.run.segments[self.segment];
         let kind = self.stored_kind();
-        let (cache, readahead) = (self.holder.cache(), self.readahead);
-        let reading = Reading { cache, through_cache: self.fill_cache, readahead };
+        let reading = Reading { cache: self.holder.cache(), through_cache: self.fill_cache };
         let mut fetched = std::mem::take(&mut self.fetched);
         let stored = &self.bytes()[self.value.0..self.value.1];
         let found = fetched.fetch(owner, (kind, stored), reading);

@@ -116,7 +116,6 @@ pub(super) struct Fetched {
 pub(super) struct Reading<'c> {
     pub cache: &'c Arc<BlockCache>,
     pub through_cache: bool,
-    pub readahead: bool,
 }
 
 impl Reading<'_> {
@@ -200,8 +199,7 @@ impl Fetched {
         let here = (reference.place(), reference.block);
         self.streak = if self.next == Some(here) { self.streak + 1 } else { 0 };
         self.next = Some((reference.place(), reference.block.saturating_add(1)));
-        let streak = if reading.readahead { self.streak } else { 0 };
-        values.scanned_block(&index, block, (Direction::Forward, streak))
+        values.scanned_block(&index, block, (Direction::Forward, self.streak))
     }
 }
 

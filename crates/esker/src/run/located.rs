@@ -12,13 +12,16 @@ use crate::base::KeyOrder;
 use crate::error::Result;
 use crate::sync::Guard;
 use crate::trace::Plain;
+use std::sync::Arc;
 
 /// What a run's index in memory says about a key.
 pub enum Location<'g> {
     /// The run has no version of the key; whether its filter said so.
     Absent(bool),
-    /// It may have one, and what tells is not in memory or takes a search of its own.
+    /// It may have one, and only a search of its own tells.
     Unknown,
+    /// The index of the segment that may have one is not in memory.
+    Unread(&'g Arc<Segment>),
     /// If it has one, it is there.
     Block(Located<'g>),
 }
@@ -26,10 +29,10 @@ pub enum Location<'g> {
 /// The block in which a run has a key, if it has it.
 #[derive(Clone, Copy)]
 pub struct Located<'g> {
-    run: &'g Run,
-    segment: &'g Segment,
-    index: &'g Index,
-    block: usize,
+    pub(super) run: &'g Run,
+    pub(super) segment: &'g Arc<Segment>,
+    pub(super) index: &'g Index,
+    pub(super) block: usize,
     /// Whether a filter said that the run may have the key.
     pub filtered: bool,
 }
@@ -47,11 +50,22 @@ impl Run {
         if !self.tombstones.is_empty() && !bug!("run_range_deletes_not_located") {
             return Location::Unknown;
         }
+        self.locate_entry(order, wanted, guard)
+    }
+
+    /// The same, though range tombstones of the run may hide the entry.
+    #[inline]
+    pub(super) fn locate_entry<'g, O: KeyOrder>(
+        &'g self,
+        order: &O,
+        wanted: Wanted<'_>,
+        guard: &'g Guard,
+    ) -> Location<'g> {
         let Some(segment) = self.fences.find(order, wanted.key) else {
             return Location::Absent(false);
         };
-        let segment = &*self.segments[segment];
-        let Some(index) = segment.index_cached(guard) else { return Location::Unknown };
+        let segment = &self.segments[segment];
+        let Some(index) = segment.index_cached(guard) else { return Location::Unread(segment) };
         let filtered = self.role == Role::Delta && !index.filter.is_empty();
         if filtered && !index.filter.may_contain(wanted.hash) {
             return Location::Absent(true);

@@ -19,6 +19,7 @@
 //! 2. If the versions of a key continue in the next block, that block is marked as *continued*, so
 //!    that a search always begins at the block with the newest version (R17).
 
+mod awaited;
 mod cursor;
 mod fence;
 mod fetch;
@@ -45,6 +46,7 @@ mod verify;
 mod warm;
 mod writer;
 
+pub use awaited::{Awaited, AwaitedRange, Awaits};
 pub use cursor::RunCursor;
 pub use fetch::{KnownValues, ValueMove};
 pub use file::{OpenFiles, Reclaim, RunFile};

@@ -34,10 +34,12 @@ const GROUP_MEMORY: u64 = 96 << 10;
 const BLOCK_BYTES: u64 = 4 << 10;
 
 /// A scan reads ahead from so many blocks on.
-const STREAK_MIN: usize = 3;
+pub(super) const STREAK_MIN: usize = 3;
 /// The maximal number of blocks that a scan reads ahead, and of their bytes.
 const AHEAD_MAX: usize = 32;
 const AHEAD_BYTES: u64 = 256 << 10;
+/// A larger block is not asked for ahead: until it is read it would wait in the page cache.
+const ASKED_BYTES_MAX: u64 = 4 << 20;
 
 /// How many blocks a scan reads at once that has entered so many neighbouring ones: as many again, so that one that ends
 /// anywhere has read at most twice what it came through, beside the neighbours of its first blocks.
@@ -67,6 +69,12 @@ impl Segment {
         })
     }
 
+    /// Which bytes [`Self::block`] reads for a block that is not cached, if the index is in memory.
+    pub(super) fn reads_for(&self, i: usize) -> Option<(u64, u64)> {
+        let index = self.index.load_arc()?;
+        Some(stored(&index, &neighbours(&index, self.group_len(&index), i)))
+    }
+
     /// A pin of a block through the cache, for a scan that has entered a `streak` of neighbouring blocks: if it is not
     /// cached, a scan that has come far reads those that follow in one request with it.
     pub(super) fn scanned_block(
@@ -84,11 +92,66 @@ impl Segment {
             Direction::Backward => (wanted + 1).saturating_sub(ahead)..wanted + 1,
         };
         let range = limit_bytes(index, range, wanted, (direction, AHEAD_BYTES));
+        if index.slots.is_vacant(wanted) {
+            self.ask_beyond(index, &range, direction);
+        }
         index.slots.load(wanted, expected(index, wanted), |_| {
             self.read_group(index, wanted, (range, u64::MAX), Purpose::Scan, |n, frame| {
                 index.slots.offer(n, frame);
             })
         })
+    }
+
+    /// Asks the system for as many blocks as those that a scan reads now, where it goes on: a device reads them while the
+    /// scan is busy with these.
+    fn ask_beyond(&self, index: &Index, range: &Range<usize>, direction: Direction) {
+        // Seeded: a scan waits for the device, and the device for the scan, in turns.
+        bug!("run_scans_ask_for_nothing", return);
+        let (near, beyond) = match direction {
+            Direction::Forward => (range.end, range.end..range.end + range.len()),
+            Direction::Backward => {
+                let before = range.start.saturating_sub(range.len());
+                (range.start.wrapping_sub(1), before..range.start)
+            }
+        };
+        let beyond = beyond.start..beyond.end.min(index.places.len());
+        if beyond.is_empty() || !index.slots.is_vacant(near) {
+            return;
+        }
+        let (first, len) =
+            stored(index, &limit_bytes(index, beyond, near, (direction, AHEAD_BYTES)));
+        self.ask(first, len);
+    }
+
+    /// Asks for what a scan reads first that will come from a neighbouring segment.
+    pub(super) fn ask_to_enter(&self, direction: Direction) {
+        // Seeded: a scan waits for the device at the begin of each segment.
+        bug!("run_scans_ask_for_one_segment", return);
+        let (meta, index) = (self.meta(), self.index.load_arc());
+        let cached = |index: &Index| match direction {
+            Direction::Forward => !index.slots.is_vacant(0),
+            Direction::Backward => !index.slots.is_vacant(index.places.len() - 1),
+        };
+        match &index {
+            Some(index) if cached(index) => return,
+            Some(_) => {}
+            None => self.ask(meta.tail_offset(), meta.tail_len.into()),
+        }
+        let len = meta.tail_offset().saturating_sub(meta.offset).min(AHEAD_BYTES);
+        match direction {
+            Direction::Forward => self.ask(meta.offset, len),
+            Direction::Backward => self.ask(meta.tail_offset() - len, len),
+        }
+    }
+
+    fn ask(&self, offset: u64, len: u64) {
+        if len > ASKED_BYTES_MAX {
+            return;
+        }
+        // Whoever reads the bytes meets the error.
+        if let Ok(file) = self.file().file() {
+            file.read_ahead(offset, len);
+        }
     }
 
     /// How many blocks are read together.
@@ -111,7 +174,7 @@ impl Segment {
     ) -> Result<FrameBuf> {
         let (first, len) = stored(index, &group);
         self.storage.heat.count(purpose, len);
-        self.read_bytes(index.slots.cache(), (first, len), (purpose, GROUP_BYTES), |bytes| {
+        self.read_bytes(index.slots.cache(), (first, len), (purpose, AHEAD_BYTES), |bytes| {
             let frame = |n: usize| {
                 let place = &index.places[n];
                 let start = (place.offset - first) as usize;
@@ -120,7 +183,7 @@ impl Segment {
             };
             let found = frame(wanted)?;
             let mut taken = found.size();
-            for n in group.filter(|n| *n != wanted) {
+            for n in group.filter(|n| *n != wanted && index.slots.is_vacant(*n)) {
                 if taken.saturating_add(found.size()) > memory {
                     break;
                 }

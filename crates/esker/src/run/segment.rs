@@ -41,7 +41,7 @@ const PLACES_BYTES: usize = 256;
 #[derive(Debug)]
 pub struct Segment {
     /// The index, if it is in memory, and for whom it was used since they asked last.
-    index: EpochSlot<Index>,
+    pub(super) index: EpochSlot<Index>,
     used: AtomicU8,
     meta: SegmentMeta,
     file: Arc<RunFile>,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
+mod asked_ahead;
 mod batches;
 mod bounds;
 mod branches;

@@ -103,6 +103,10 @@ impl File for OsFile {
     fn advise(&self, advice: Advice) {
         system::advise(&self.0, advice);
     }
+
+    fn read_ahead(&self, offset: u64, len: u64) {
+        system::read_ahead(&self.0, offset, len);
+    }
 }
 
 /// Allocates by writing zeros behind the present end, where the file system has no call for it.

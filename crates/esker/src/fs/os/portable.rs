@@ -112,6 +112,8 @@ pub(super) fn map(_file: &fs::File, _len: u64) -> io::Result<Box<dyn LogMap>> {
 
 pub(super) fn advise(_file: &fs::File, _advice: Advice) {}
 
+pub(super) fn read_ahead(_file: &fs::File, _offset: u64, _len: u64) {}
+
 pub(crate) fn boot_id() -> Option<[u8; 16]> {
     None
 }

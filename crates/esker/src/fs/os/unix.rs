@@ -148,6 +148,16 @@ pub(super) fn advise(file: &fs::File, advice: Advice) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn advise(_file: &fs::File, _advice: Advice) {}
 
+#[cfg(target_os = "linux")]
+pub(super) fn read_ahead(file: &fs::File, offset: u64, len: u64) {
+    // Only a hint, so the result does not matter.
+    let len = std::num::NonZeroU64::new(len);
+    let _ = rustix::fs::fadvise(file, offset, len, rustix::fs::Advice::WillNeed);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn read_ahead(_file: &fs::File, _offset: u64, _len: u64) {}
+
 /// Boot id, mount id and inode; the device is mixed into the mount's eight bytes because inode
 /// numbers are unique only within it.
 #[cfg(target_os = "linux")]

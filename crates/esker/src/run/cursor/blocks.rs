@@ -1,6 +1,7 @@
 //! From block to block: through the cache, or past it in large pieces.
 
 use super::super::index::{Index, SharedIndex};
+use super::super::neighbours::STREAK_MIN;
 use super::super::piece::{Direction, Piece, Source, limit_bytes};
 use super::super::segment::Segment;
 use super::RunCursor;
@@ -31,8 +32,7 @@ impl<O: KeyOrder> RunCursor<O> {
         let index = held_index(&mut self.index, (segment, owner), (cache, self.fill_cache))?;
         let numbering = index.numbering;
         let layout = if self.fill_cache {
-            let streak = if self.readahead { self.streak } else { 0 };
-            let pin = owner.scanned_block(index, block, (direction, streak))?;
+            let pin = owner.scanned_block(index, block, (direction, self.streak))?;
             let layout = *pin.block().layout();
             self.holder.hold(pin.size() + index.bytes());
             self.source = Source::Frame(pin);
@@ -132,7 +132,23 @@ impl<O: KeyOrder> RunCursor<O> {
         let entry = if direction == Direction::Forward { 0 } else { self.count - 1 };
         self.show(entry, false);
         self.ask_for_next(direction);
+        self.ask_for_segment(direction);
         Ok(())
+    }
+
+    /// In the middle of a segment, a scan that has come far asks for what it reads first of the following one.
+    fn ask_for_segment(&self, direction: Direction) {
+        let middle = self.current_index().map(|index| index.places.len() / 2);
+        if !self.fill_cache || middle != Some(self.block) || self.streak < STREAK_MIN {
+            return;
+        }
+        let next = match direction {
+            Direction::Forward => self.segment + 1,
+            Direction::Backward => self.segment.wrapping_sub(1),
+        };
+        if let Some(segment) = self.run.segments.get(next) {
+            segment.ask_to_enter(direction);
+        }
     }
 
     /// Starts to fetch what the next step to a block touches first.

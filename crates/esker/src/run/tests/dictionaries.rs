@@ -71,7 +71,7 @@ fn found(world: &World, id: u64, metas: &[SegmentMeta]) -> Vec<Entry> {
     let mut all = Vec::new();
     for fill in [true, false] {
         all.clear();
-        let mut cursor = RunCursor::new(run.clone(), Bytewise, world.cache.clone(), fill, true);
+        let mut cursor = RunCursor::new(run.clone(), Bytewise, world.cache.clone(), fill);
         cursor.seek_to_first().unwrap();
         while cursor.valid() {
             all.push((cursor.key().to_vec(), cursor.seq(), cursor.kind(), cursor.value().to_vec()));

@@ -48,7 +48,7 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
         }
         for fill in [true, false] {
             let cache = Arc::clone(&world.cache);
-            let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, fill, true);
+            let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, fill);
             let mut walk = |forward: bool| -> Result<()> {
                 let mut seen = Vec::new();
                 if forward {

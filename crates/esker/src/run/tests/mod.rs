@@ -471,7 +471,7 @@ fn indexes_that_take_too_much_leave_memory() {
 fn compactions_keep_no_index() {
     let world = World::new(1 << 20);
     let run = world.run(&Bytewise, Role::Base, TINY, &numbered(0..2_000));
-    let mut cursor = RunCursor::new(run.clone(), Bytewise, world.cache.clone(), false, false);
+    let mut cursor = RunCursor::new(run.clone(), Bytewise, world.cache.clone(), false);
     cursor.seek_to_first().unwrap();
     while cursor.valid() {
         cursor.next().unwrap();

@@ -201,9 +201,9 @@ fn rounds<O: KeyOrder>(name: &str, order: &O, count: usize) {
         let role = if random.below(2) == 0 { Role::Base } else { Role::Delta };
         let run = world.run(order, role, options, &entries);
         check_gets(&mut random, &world, order, &run, &entries, shape);
-        for (fill, ahead) in [(true, false), (true, true), (false, true)] {
+        for fill in [true, false] {
             let cache = Arc::clone(&world.cache);
-            let mut cursor = RunCursor::new(Arc::clone(&run), order.clone(), cache, fill, ahead);
+            let mut cursor = RunCursor::new(Arc::clone(&run), order.clone(), cache, fill);
             check_cursor(&mut random, order, &mut cursor, &entries, shape);
         }
         let mut counted = 0;
@@ -231,7 +231,7 @@ fn an_empty_run_has_no_entries() {
     let run = Arc::new(Run::new(Role::Delta, Vec::new(), Vec::new()));
     assert!(run.is_empty());
     assert_eq!(get(&world, &run, &Bytewise, b"", 5).unwrap(), None);
-    let mut cursor = RunCursor::new(run, Bytewise, Arc::clone(&world.cache), true, true);
+    let mut cursor = RunCursor::new(run, Bytewise, Arc::clone(&world.cache), true);
     cursor.seek_to_first().unwrap();
     assert!(!cursor.valid());
     cursor.seek_to_last().unwrap();
@@ -249,7 +249,7 @@ fn check_all<O: KeyOrder>(order: &O, options: WriterOptions, entries: &[Entry]) 
     }
     for fill in [true, false] {
         let cache = Arc::clone(&world.cache);
-        let mut cursor = RunCursor::new(Arc::clone(&run), order.clone(), cache, fill, true);
+        let mut cursor = RunCursor::new(Arc::clone(&run), order.clone(), cache, fill);
         cursor.seek_to_last().unwrap();
         for entry in entries.iter().rev() {
             assert!(shown(order, &cursor).as_ref() == Some(entry));
@@ -309,7 +309,7 @@ fn versions_of_a_key_may_exceed_a_block_and_a_segment() {
         run.segments().iter().filter(|s| s.meta().min_key == b"ka" || s.meta().max_key == b"ka");
     assert!(holding.count() <= 2);
     let cache = Arc::clone(&world.cache);
-    let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true, false);
+    let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true);
     for below in [0, 1, 2, 150, 299, 300, 301] {
         cursor.seek(b"ka", below).unwrap();
         let expected =
@@ -328,7 +328,7 @@ fn failures_stay_until_the_cursor_is_positioned_anew() {
     let damaged = run.segments()[1].meta().offset as usize + 20;
     for fill in [true, false] {
         let cache = Arc::clone(&world.cache);
-        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, fill, true);
+        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, fill);
         file.bytes.lock()[damaged] ^= 4;
         cursor.seek_to_first().unwrap();
         let error = loop {

@@ -67,7 +67,7 @@ fn a_scan_begins_with_the_neighbours_of_its_first_block() {
     let run = run(&world, Codec::Lz4);
     let cursor = |n: usize| {
         let cache = Arc::clone(&world.cache);
-        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true, true);
+        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true);
         cursor.seek(&key(n), 9).unwrap();
         assert_eq!((cursor.key(), cursor.value()), (&key(n)[..], &value(n)[..]));
     };
@@ -131,7 +131,7 @@ fn a_short_scan_reads_little_that_it_does_not_show() {
         run.segments().iter().for_each(|segment| segment.load(&world.cache).unwrap());
         let (len, before) = (lens(&world, &run)[1], world.cache.stats());
         let cache = Arc::clone(&world.cache);
-        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true, true);
+        let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true);
         cursor.seek(&key(100), 9).unwrap();
         (1..blocks).for_each(|_| cursor.next().unwrap());
         assert_eq!(cursor.key(), key(99 + blocks as usize));

@@ -1,0 +1,119 @@
+//! What is read next is asked for ahead, so that a device serves several requests at once: counted, as a hint has no
+//! other effect that a test could see.
+
+use super::{Place, key};
+use esker::{Compression, Db, Options};
+use esker_testkit::Rng;
+use esker_testkit::faultfs::{FaultFs, Op};
+
+const KEYS: usize = 8_000;
+const VALUE: usize = 400;
+
+/// Several times as much data as memory, settled and reopened.
+fn opened(place: &Place, disk: &FaultFs, change: impl Fn(&mut Options)) -> Db {
+    let mut options = Options::default();
+    options.memory = Some(1 << 20);
+    options.compression = Compression::None;
+    options.segment_bytes = 64 << 10;
+    options.partition_bytes = Some(512 << 10);
+    change(&mut options);
+    let db = Db::open_with(place.path(), options.clone()).unwrap();
+    (0..KEYS).for_each(|n| db.insert(key(n), vec![n as u8; VALUE]).unwrap());
+    db.compact().unwrap();
+    db.close().unwrap();
+    options.fs = disk.as_fs();
+    let db = Db::open_with(place.path(), options).unwrap();
+    db.wait_until_idle().unwrap();
+    db
+}
+
+/// Reads of files that the calls make, and those of them that were asked for ahead.
+fn reads(disk: &FaultFs, calls: impl FnOnce()) -> (u64, u64) {
+    disk.watch_asked_ahead();
+    let before = disk.count(Op::Read);
+    calls();
+    (disk.count(Op::Read) - before, disk.reads_asked_ahead())
+}
+
+fn several(db: &Db, random: &mut Rng) {
+    let numbers: Vec<_> = (0..32).map(|_| random.below(KEYS as u64) as usize).collect();
+    let values = db.multi_get(numbers.iter().map(|n| key(*n))).unwrap();
+    for (n, value) in numbers.iter().zip(values) {
+        assert!(value.unwrap() == vec![*n as u8; VALUE], "key {n}");
+    }
+}
+
+#[test]
+fn what_several_keys_read_is_asked_for_at_once() {
+    let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+    let db = opened(&place, &disk, |_| {});
+    let mut random = Rng::new(3);
+    // An index says only once it was read which block comes next.
+    let (first, asked) = reads(&disk, || several(&db, &mut random));
+    let opened = disk.count(Op::Open);
+    assert!(first > 40 && asked + opened >= first, "{asked} of {first}, and {opened} files");
+    (0..50).for_each(|_| several(&db, &mut random));
+    let (all, asked) = reads(&disk, || (0..50).for_each(|_| several(&db, &mut random)));
+    // A block that is not kept is read for each of its keys, and asked for once.
+    assert!(all > 500 && asked * 100 >= all * 95, "{asked} of {all}");
+    // One key alone asks for nothing.
+    let one = |n| assert!(db.multi_get([key(n)]).unwrap()[0].is_some());
+    let (all, asked) = reads(&disk, || (0..500).for_each(|n| one(n * 16)));
+    assert!(all > 100 && asked == 0, "{asked} of {all}");
+}
+
+#[test]
+fn values_apart_are_asked_for_at_once() {
+    let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+    // The keys and where their values are fit into memory, the values do not.
+    let db = opened(&place, &disk, |options| {
+        options.memory = Some(3 << 20);
+        options.separate_values_from = Some(VALUE as u32);
+    });
+    let mut random = Rng::new(4);
+    (0..100).for_each(|_| several(&db, &mut random));
+    let (all, asked) = reads(&disk, || (0..50).for_each(|_| several(&db, &mut random)));
+    assert!(all > 500 && asked * 100 >= all * 90, "{asked} of {all}");
+}
+
+/// Where a range was deleted, and where the newest runs do not have the keys.
+#[test]
+fn what_lies_below_newer_runs_is_asked_for_at_once() {
+    let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+    let db = opened(&place, &disk, |options| options.memtable_bytes = Some(1 << 20));
+    (0..KEYS).step_by(500).for_each(|n| db.insert(key(n), vec![n as u8; VALUE]).unwrap());
+    db.remove_range(key(KEYS)..key(KEYS + 9)).unwrap();
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+    let mut random = Rng::new(5);
+    (0..50).for_each(|_| several(&db, &mut random));
+    let (all, asked) = reads(&disk, || (0..50).for_each(|_| several(&db, &mut random)));
+    assert!(all > 500 && asked * 100 >= all * 95, "{asked} of {all}");
+}
+
+/// Within a segment, and from one to the next, where one request takes a whole segment.
+#[test]
+fn a_long_scan_asks_for_what_comes_next() {
+    for segment_bytes in [1 << 20, 64 << 10] {
+        let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+        let db = opened(&place, &disk, |options| {
+            options.segment_bytes = segment_bytes;
+            options.partition_bytes = Some(4 << 20);
+        });
+        let scan = |backward: bool| {
+            let all = db.range::<&[u8]>(..).unwrap();
+            let found = if backward { all.rev().count() } else { all.count() };
+            assert_eq!(found, KEYS);
+        };
+        scan(false);
+        for backward in [false, true] {
+            let (all, asked) = reads(&disk, || scan(backward));
+            // The first blocks are not, before the scan has come far.
+            assert!(all > 20 && asked * 10 >= all * 7, "{asked} of {all}, backward: {backward}");
+        }
+        // Ten rows ask for nothing that they may not come to.
+        let ten = |n| assert_eq!(db.range(key(n)..).unwrap().take(10).count(), 10);
+        let (_, asked) = reads(&disk, || (0..KEYS - 10).step_by(97).for_each(ten));
+        assert_eq!(asked, 0);
+    }
+}
