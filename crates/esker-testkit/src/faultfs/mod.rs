@@ -87,8 +87,7 @@ impl FaultFs {
         (state.asked_ahead, state.reads_asked_ahead) = (Some(Vec::new()), 0);
     }
 
-    /// How many reads began in a range that had been asked for ahead since [`Self::watch_asked_ahead`]; each such range
-    /// counts for one read.
+    /// How many reads began in a range that had been asked for ahead since [`Self::watch_asked_ahead`].
     pub fn reads_asked_ahead(&self) -> u64 {
         self.0.state.lock().reads_asked_ahead
     }

@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) violations: Vec<String>,
     pub(super) hide_incarnations: bool,
     pub(super) bytes_read: u64,
-    /// Ranges of files, by name, that were asked for ahead and not read yet, if that is watched.
+    /// Ranges of files, by name, that were asked for ahead, if that is watched.
     pub(super) asked_ahead: Option<Vec<(PathBuf, Range<u64>)>>,
     /// Reads that begin in such a range.
     pub(super) reads_asked_ahead: u64,
@@ -43,9 +43,7 @@ impl Shared {
         let mut state = self.state.lock();
         state.bytes_read += bytes as u64;
         let asked = |(file, range): &(PathBuf, Range<u64>)| file == path && range.contains(&offset);
-        let Some(ranges) = &mut state.asked_ahead else { return };
-        if let Some(at) = ranges.iter().position(asked) {
-            ranges.swap_remove(at);
+        if state.asked_ahead.as_ref().is_some_and(|ranges| ranges.iter().any(asked)) {
             state.reads_asked_ahead += 1;
         }
     }

@@ -35,6 +35,9 @@ const BLOCK_BYTES: u64 = 4 << 10;
 
 /// A scan reads ahead from so many blocks on.
 pub(super) const STREAK_MIN: usize = 3;
+/// From so many blocks on, it does so also if the cache is full: then what one that ends reads in vain is a quarter of what
+/// it came through.
+const STREAK_LONG: usize = 4 * AHEAD_MAX;
 /// The maximal number of blocks that a scan reads ahead, and of their bytes.
 const AHEAD_MAX: usize = 32;
 const AHEAD_BYTES: u64 = 256 << 10;
@@ -47,6 +50,16 @@ fn ahead(streak: usize) -> usize {
     // Seeded: a scan of ten entries reads and decompresses blocks that it does not come to.
     bug!("run_short_scans_read_far_ahead", return if streak < 2 { 1 } else { AHEAD_MAX });
     if streak < STREAK_MIN { 1 } else { streak.min(AHEAD_MAX) }
+}
+
+/// How many blocks a scan of single blocks asks for that has entered so many: twice as many again, each time before it
+/// has come through what it asked for before, until it reads many at once.
+fn asked_ahead(streak: usize) -> usize {
+    match streak {
+        3 | 6 | 12 => 2 * streak,
+        _ if streak >= 24 && streak % 16 == 8 => AHEAD_MAX,
+        _ => 0,
+    }
 }
 
 impl Segment {
@@ -76,7 +89,9 @@ impl Segment {
     }
 
     /// A pin of a block through the cache, for a scan that has entered a `streak` of neighbouring blocks: if it is not
-    /// cached, a scan that has come far reads those that follow in one request with it.
+    /// cached, a scan that has come far reads those that follow in one request with it. Once the cache is full, each of
+    /// them evicts another, which costs a short scan more than the request: until it has come through many blocks, it only
+    /// asks the system for those that follow.
     pub(super) fn scanned_block(
         &self,
         index: &Index,
@@ -84,7 +99,11 @@ impl Segment {
         (direction, streak): (Direction, usize),
     ) -> Result<FramePin> {
         let ahead = ahead(streak);
-        if ahead < 2 {
+        if ahead < 2 || !index.slots.is_vacant(wanted) {
+            return self.block(index, wanted, Purpose::Scan);
+        }
+        if streak < STREAK_LONG && !index.slots.has_much_room(wanted) {
+            self.ask_behind(index, wanted, (direction, asked_ahead(streak)));
             return self.block(index, wanted, Purpose::Scan);
         }
         let range = match direction {
@@ -92,9 +111,8 @@ impl Segment {
             Direction::Backward => (wanted + 1).saturating_sub(ahead)..wanted + 1,
         };
         let range = limit_bytes(index, range, wanted, (direction, AHEAD_BYTES));
-        if index.slots.is_vacant(wanted) {
-            self.ask_beyond(index, &range, direction);
-        }
+        let last = if direction == Direction::Forward { range.end - 1 } else { range.start };
+        self.ask_behind(index, last, (direction, range.len()));
         index.slots.load(wanted, expected(index, wanted), |_| {
             self.read_group(index, wanted, (range, u64::MAX), Purpose::Scan, |n, frame| {
                 index.slots.offer(n, frame);
@@ -102,25 +120,20 @@ impl Segment {
         })
     }
 
-    /// Asks the system for as many blocks as those that a scan reads now, where it goes on: a device reads them while the
-    /// scan is busy with these.
-    fn ask_beyond(&self, index: &Index, range: &Range<usize>, direction: Direction) {
+    /// Asks the system for so many blocks behind this one, where a scan goes on: a device reads them while the scan is busy
+    /// with what it has.
+    fn ask_behind(&self, index: &Index, block: usize, (direction, count): (Direction, usize)) {
         // Seeded: a scan waits for the device, and the device for the scan, in turns.
         bug!("run_scans_ask_for_nothing", return);
-        let (near, beyond) = match direction {
-            Direction::Forward => (range.end, range.end..range.end + range.len()),
-            Direction::Backward => {
-                let before = range.start.saturating_sub(range.len());
-                (range.start.wrapping_sub(1), before..range.start)
-            }
+        let (near, behind) = match direction {
+            Direction::Forward => (block + 1, block + 1..index.places.len().min(block + 1 + count)),
+            Direction::Backward => (block.wrapping_sub(1), block.saturating_sub(count)..block),
         };
-        let beyond = beyond.start..beyond.end.min(index.places.len());
-        if beyond.is_empty() || !index.slots.is_vacant(near) {
-            return;
+        if !behind.is_empty() && index.slots.is_vacant(near) {
+            let behind = limit_bytes(index, behind, near, (direction, AHEAD_BYTES));
+            let (first, len) = stored(index, &behind);
+            self.ask(first, len);
         }
-        let (first, len) =
-            stored(index, &limit_bytes(index, beyond, near, (direction, AHEAD_BYTES)));
-        self.ask(first, len);
     }
 
     /// Asks for what a scan reads first that will come from a neighbouring segment.
