@@ -136,8 +136,8 @@ impl Segment {
         }
     }
 
-    /// Asks for what a scan reads first that will come from a neighbouring segment.
-    pub(super) fn ask_to_enter(&self, direction: Direction) {
+    /// Asks for so many bytes, with which a scan begins that will come from a neighbouring segment, and the index.
+    pub(super) fn ask_to_enter(&self, direction: Direction, bytes: u64) {
         // Seeded: a scan waits for the device at the begin of each segment.
         bug!("run_scans_ask_for_one_segment", return);
         let (meta, index) = (self.meta(), self.index.load_arc());
@@ -150,7 +150,7 @@ impl Segment {
             Some(_) => {}
             None => self.ask(meta.tail_offset(), meta.tail_len.into()),
         }
-        let len = meta.tail_offset().saturating_sub(meta.offset).min(AHEAD_BYTES);
+        let len = meta.blocks_len().min(bytes).min(AHEAD_BYTES);
         match direction {
             Direction::Forward => self.ask(meta.offset, len),
             Direction::Backward => self.ask(meta.tail_offset() - len, len),

@@ -136,18 +136,22 @@ impl<O: KeyOrder> RunCursor<O> {
         Ok(())
     }
 
-    /// In the middle of a segment, a scan that has come far asks for what it reads first of the following one.
+    /// In the middle of a segment, a scan that has come far asks for the begin of the following one: for about as much as
+    /// it came through.
     fn ask_for_segment(&self, direction: Direction) {
-        let middle = self.current_index().map(|index| index.places.len() / 2);
-        if !self.fill_cache || middle != Some(self.block) || self.streak < STREAK_MIN {
+        let Some(index) = self.current_index().filter(|_| self.fill_cache) else { return };
+        let blocks = index.places.len();
+        if self.block != blocks / 2 || self.streak < STREAK_MIN {
             return;
         }
+        let here = &self.run.segments[self.segment];
+        let bytes = here.meta().blocks_len() / blocks as u64 * self.streak as u64;
         let next = match direction {
             Direction::Forward => self.segment + 1,
             Direction::Backward => self.segment.wrapping_sub(1),
         };
         if let Some(segment) = self.run.segments.get(next) {
-            segment.ask_to_enter(direction);
+            segment.ask_to_enter(direction, bytes);
         }
     }
 
