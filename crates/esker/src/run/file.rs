@@ -184,6 +184,14 @@ impl RunFile {
         Ok(took)
     }
 
+    /// Asks the system to read these bytes, and does not wait for them. May open the file; do not call it inside an epoch.
+    pub(super) fn read_ahead(&self, offset: u64, len: u64) {
+        // Whoever reads the bytes meets the error.
+        if let Ok(file) = self.file() {
+            file.read_ahead(offset, len);
+        }
+    }
+
     /// Marks the file as one to which no durable state refers; the drop of the last reference
     /// reports it.
     pub fn mark_obsolete(&self) {

@@ -158,12 +158,8 @@ impl Segment {
     }
 
     fn ask(&self, offset: u64, len: u64) {
-        if len > ASKED_BYTES_MAX {
-            return;
-        }
-        // Whoever reads the bytes meets the error.
-        if let Ok(file) = self.file().file() {
-            file.read_ahead(offset, len);
+        if len <= ASKED_BYTES_MAX {
+            self.file().read_ahead(offset, len);
         }
     }
 
