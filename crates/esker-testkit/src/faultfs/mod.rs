@@ -92,6 +92,12 @@ impl FaultFs {
         self.0.state.lock().reads_asked_ahead
     }
 
+    /// The bytes that were asked for ahead since [`Self::watch_asked_ahead`], each as often as it was asked for.
+    pub fn bytes_asked_ahead(&self) -> u64 {
+        let state = self.0.state.lock();
+        state.asked_ahead.iter().flatten().map(|(_, range)| range.end - range.start).sum()
+    }
+
     /// How many calls of each kind there were.
     pub fn counts(&self) -> BTreeMap<Op, u64> {
         self.0.state.lock().counts.clone()

@@ -76,6 +76,36 @@ fn values_apart_are_asked_for_at_once() {
     assert!(all > 500 && asked * 100 >= all * 90, "{asked} of {all}");
 }
 
+/// They wait in the page cache until they are read, which has a bound of its own.
+#[test]
+fn what_a_group_asks_for_has_a_bound() {
+    const LARGE: usize = 200 << 10;
+    const BOUND: u64 = 4 << 20;
+    let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+    let mut options = Options::default();
+    options.memory = Some(4 << 20);
+    options.compression = Compression::None;
+    options.fs = disk.as_fs();
+    let db = Db::open_with(place.path(), options).unwrap();
+    (0..64).for_each(|n| db.insert(key(n), vec![n as u8; LARGE]).unwrap());
+    db.compact().unwrap();
+    let all_of = |first: usize| {
+        let keys = (first..first + 32).map(key);
+        let found = db.multi_get(keys).unwrap();
+        let lens = found.iter().map(|value| value.as_ref().map_or(0, Vec::len));
+        assert_eq!(lens.sum::<usize>(), 32 * LARGE);
+    };
+    // The blocks that say where the values are stay in memory.
+    (0..10).for_each(|n| all_of(n % 2 * 32));
+    for n in 0..10 {
+        disk.watch_asked_ahead();
+        all_of(n % 2 * 32);
+        let asked = disk.bytes_asked_ahead();
+        // 32 values are more than that, so all of it is used up.
+        assert!((BOUND - 2 * LARGE as u64..=BOUND).contains(&asked), "{asked} bytes");
+    }
+}
+
 /// Where a range was deleted, and where the newest runs do not have the keys.
 #[test]
 fn what_lies_below_newer_runs_is_asked_for_at_once() {
