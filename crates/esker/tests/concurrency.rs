@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+#[path = "concurrency/evicting.rs"]
+mod evicting;
 mod live;
 
 use esker::{Batch, Db, Durability, ErrorKind, Keyspace, Options};

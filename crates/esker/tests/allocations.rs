@@ -1,0 +1,104 @@
+//! How often reads of what is in memory allocate. A program of its own: it has an allocator that counts.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+#[path = "damage/memory.rs"]
+mod memory;
+
+use esker::{Cursor, Db, Iter, Keyspace, Options};
+use memory::allocations_of;
+
+const KEYS: u64 = 20_000;
+/// Calls of each kind. They lie in several partitions.
+const CALLS: u64 = 500;
+/// What all calls of a kind may have beside: a compaction may have replaced what a cursor had memory for.
+const SPARE: u64 = 10;
+const ROWS: u64 = 10;
+
+/// The longest keys for which nothing is allocated.
+fn key(at: u64) -> [u8; 64] {
+    let mut key = [b'k'; 64];
+    key[..8].copy_from_slice(&at.to_be_bytes());
+    key
+}
+
+fn places() -> impl Iterator<Item = [u8; 64]> {
+    (0..CALLS).map(|n| key((n * 7919) % (KEYS - 2 * ROWS)))
+}
+
+fn next(iter: &mut Iter) {
+    (0..ROWS).for_each(|_| assert!(iter.next_entry().unwrap().is_some()));
+}
+
+fn of_cursor(cursor: &mut Cursor) {
+    for place in places() {
+        cursor.seek(place).unwrap();
+        (0..ROWS).for_each(|_| assert!(cursor.next().map(|()| cursor.valid()).unwrap()));
+        cursor.prev().unwrap();
+    }
+}
+
+fn of_iter(iter: &mut Iter) {
+    for place in places() {
+        iter.seek(place).unwrap();
+        next(iter);
+    }
+}
+
+/// Nothing for gets and for seeks of what lives; an object for a new iterator, and two more for each bound, where a
+/// partition has several runs a few more.
+fn assert_few(all: &Keyspace, sources: &str) {
+    let (mut cursor, mut iter) = (all.cursor().unwrap(), all.iter().unwrap());
+    let mut value = Vec::with_capacity(200);
+    // All is in memory, and this thread has all that it makes for itself.
+    (0..KEYS).for_each(|n| assert!(all.get_into(key(n), &mut value).unwrap()));
+    of_cursor(&mut cursor);
+    of_iter(&mut iter);
+    let gets = allocations_of(|| {
+        places().for_each(|place| assert!(all.get_into(place, &mut value).unwrap()));
+    });
+    let new = allocations_of(|| {
+        places().for_each(|place| {
+            let mut iter = all.iter().unwrap();
+            iter.seek(place).unwrap();
+            next(&mut iter);
+        });
+    });
+    let ranges = allocations_of(|| {
+        places().for_each(|place| next(&mut all.range(place..key(KEYS)).unwrap()));
+    });
+    let found = [
+        ("get_into", gets.0, 0),
+        ("Cursor::seek", allocations_of(|| of_cursor(&mut cursor)).0, 0),
+        ("Iter::seek", allocations_of(|| of_iter(&mut iter)).0, 0),
+        ("iter", new.0, 2),
+        ("range", ranges.0, 6),
+    ];
+    println!("{sources}: {found:?} in {CALLS} calls each");
+    for (call, allocations, each) in found {
+        assert!(allocations <= each * CALLS + SPARE, "{sources}: {call} has {allocations}");
+    }
+}
+
+#[test]
+fn a_seek_of_a_few_sources_allocates_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.partition_bytes = Some(512 << 10);
+    options.memtable_bytes = Some(4 << 20);
+    let db = Db::open_with(dir.path(), options).unwrap();
+    let all = db.default_keyspace();
+    let fill = |step: usize| {
+        (0..KEYS).step_by(step).for_each(|n| all.insert(key(n), [7; 100]).unwrap());
+    };
+    fill(1);
+    db.compact().unwrap();
+    assert_few(&all, "one run");
+    for step in [97, 101, 103] {
+        fill(step);
+        db.flush().unwrap();
+    }
+    assert_few(&all, "several runs");
+    fill(89);
+    assert_few(&all, "several runs and a memtable");
+}
