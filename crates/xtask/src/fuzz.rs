@@ -22,12 +22,24 @@ pub(crate) struct Fuzz {
     pub input: Option<PathBuf>,
 }
 
-/// The fuzz targets, each with an input from which to begin.
-const TARGETS: &[(&str, &[u8])] = &[
+/// The fuzz targets, each with inputs from which to begin.
+const TARGETS: &[(&str, &[&[u8]])] = &[
     // Opens a database and three keyspaces, so that there is something to call.
-    ("c_calls", &[0, 0, 0, 1, 0, 1, 1, 0, 2, 1, 0, 3, 2, 0, 3, 65, 7, 0, 6, 0, 65]),
-    // Literals, and a match that overlaps what it copies, in the format of LZ4.
-    ("blocks", &[0, 21, 0, 0x1b, b'a', 1, 0, 0x50, b'b', b'c', b'd', b'e', b'f']),
+    ("c_calls", &[&[0, 0, 0, 1, 0, 1, 1, 0, 2, 1, 0, 3, 2, 0, 3, 65, 7, 0, 6, 0, 65]]),
+    (
+        "blocks",
+        &[
+            // Literals, and a match that overlaps what it copies, in the format of LZ4.
+            &[0, 21, 0, 0x1b, b'a', 1, 0, 0x50, b'b', b'c', b'd', b'e', b'f'],
+            // A frame of Zstandard with five bytes as they are, without and with a dictionary.
+            b"\x01\x05\x00\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello",
+            b"\x05\x05\x00\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello",
+            // What the dictionary has in common with it.
+            b"\x06\x00\x00user:000200:name=person 200 of 4;city=town 5",
+            // A dictionary of its own, and then what is compressed with it.
+            b"\x07\x28\x00user:000200:name=person 200 of 4;city=tow user:000207:name=person 207",
+        ],
+    ),
 ];
 
 /// The flags that make a build report its coverage, as cargo-fuzz passes them.
@@ -45,7 +57,7 @@ const COVERAGE: &[&str] = &[
 
 /// Builds a target and runs it. Inputs that reach something new are kept beside the build.
 pub(crate) fn run(workspace: &Path, fuzz: &Fuzz) -> Result<()> {
-    let Some((name, seed)) = TARGETS.iter().find(|(name, _)| *name == fuzz.name) else {
+    let Some((name, seeds)) = TARGETS.iter().find(|(name, _)| *name == fuzz.name) else {
         let known: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
         return Err(format!("there is no target {}: take one of {known:?}", fuzz.name));
     };
@@ -64,8 +76,10 @@ pub(crate) fn run(workspace: &Path, fuzz: &Fuzz) -> Result<()> {
     for made in [&corpus, &failures] {
         fs::create_dir_all(made).map_err(|e| format!("cannot make {}: {e}", made.display()))?;
     }
-    let first = corpus.join("seed");
-    fs::write(&first, seed).map_err(|e| format!("cannot write {}: {e}", first.display()))?;
+    for (number, seed) in seeds.iter().enumerate() {
+        let first = corpus.join(format!("seed-{number}"));
+        fs::write(&first, seed).map_err(|e| format!("cannot write {}: {e}", first.display()))?;
+    }
     let mut prefix = OsString::from("-artifact_prefix=");
     prefix.push(&failures);
     prefix.push("/");
