@@ -161,7 +161,7 @@ impl Reader<'_> {
         assert_eq!(absent, None, "behind key {at}");
     }
 
-    /// Each key has a moment between the begin and the end of the call: it is one, but which is not known.
+    /// All keys are read as of one moment, somewhere between the begin and the end of the call.
     fn several(&mut self) {
         let numbers: Vec<_> = (0..40).map(|_| self.rng.below(KEYS)).collect();
         let keys = || numbers.iter().map(|at| key(*at));
