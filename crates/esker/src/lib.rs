@@ -137,8 +137,8 @@ pub use api::{
     Decision, Durability, Event, EventKind, EventListener, Explanation, HeldUse, Ingestion, Iter,
     Keyspace, KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
     MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
-    Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,
-    SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,
+    Options, Outcome, Pace, PaceMode, PinnedValue, Problem, Recovery, Sample, SamplePart,
+    Savepoint, SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,
     SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, ValueReader,
     VerifyReport, WaitTime, WaitTimes,
 };

@@ -10,7 +10,7 @@ pub mod together;
 
 use crate::base::codec::hash_key;
 use crate::base::{Kind, Moment, Seq, SteadyClock, expired, split};
-use crate::cache::{BlockCache, FramePin};
+use crate::cache::{BlockCache, FramePin, Pins};
 use crate::catalog::KeyspaceState;
 use crate::error::Result;
 use crate::run::{Access, BlockRef, Pieces, Probe, Wanted};
@@ -130,6 +130,18 @@ impl<'a> Seen<'a> {
         let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
         Held::Block { pin, range: (start, start + self.bytes.len()) }
     }
+
+    /// Keeps the value for any time. Its block counts as what iterators hold does, until its owner says that it
+    /// [lets it go](Held::let_go); where all of them hold too much, the value is copied.
+    pub fn keep(self, pins: &Pins) -> Held {
+        // Seeded: values that a program keeps hold blocks without a bound.
+        if pins.have_room() || bug!("api_pinned_values_without_bound") {
+            let held = self.hold();
+            pins.add(held.pinned());
+            return held;
+        }
+        Held::Copy(self.bytes.to_vec())
+    }
 }
 
 /// A value that stays readable while this lives, without an epoch.
@@ -153,6 +165,21 @@ impl Held {
             Self::Block { pin, range } => &pin.bytes()[range.0..range.1],
             Self::Copy(bytes) => bytes,
         }
+    }
+
+    /// Bytes of the block that it pins.
+    fn pinned(&self) -> u64 {
+        match self {
+            Self::Block { pin, .. } => pin.size(),
+            Self::Copy(_) => 0,
+        }
+    }
+
+    /// A value that was [kept](Seen::keep) is about to be dropped.
+    pub fn let_go(&self, pins: &Pins) {
+        // Seeded: values that are gone still count as pinned.
+        bug!("api_pinned_values_still_count", return);
+        pins.add(self.pinned().wrapping_neg());
     }
 }
 

@@ -3,7 +3,7 @@
 use super::handle::Handle;
 use super::range::half_open;
 use super::value::{ReaderSource, stored_form};
-use crate::base::{Kind, Millis};
+use crate::base::{KeyBuf, Kind, Millis};
 use crate::catalog::check_key;
 use crate::ingest::Ingestor;
 use crate::{Db, Error, Keyspace, Result};
@@ -404,7 +404,8 @@ impl Ingestion {
         range: impl RangeBounds<K>,
     ) -> Result<()> {
         keyspace.check_of(&self.handle)?;
-        let range = half_open(&keyspace.state().order, &range)?;
+        let (start, end) = half_open(&keyspace.state().order, &range)?;
+        let range = (start.map(KeyBuf::into_vec), end.map(KeyBuf::into_vec));
         self.ingestor.remove_range(&self.handle.core, keyspace.state(), range)
     }
 

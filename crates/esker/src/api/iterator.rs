@@ -52,14 +52,13 @@ impl fmt::Debug for Iter {
     }
 }
 
-/// The two ends of an iterator. Each end has its own scan, which is made at first use. When both
+/// The two ends of an iterator. Each end has its own scan, the back from its first use on. When both
 /// are in use, each stops where the other stands.
 struct Ends<O: DbOrder> {
     order: O,
     front: End<O, Scan<O>>,
     /// Few iterators are read from the back.
     back: End<O, Box<Scan<O>>>,
-    scope: Arc<Scope>,
 }
 
 /// The position of an end.
@@ -84,25 +83,29 @@ struct End<O: DbOrder, S> {
 }
 
 impl<O: DbOrder, S: BorrowMut<Scan<O>> + From<Scan<O>>> End<O, S> {
-    fn new() -> Self {
-        Self { scan: None, place: Place::Outside, order: PhantomData }
+    fn new(scan: Option<S>) -> Self {
+        Self { scan, place: Place::Outside, order: PhantomData }
     }
 
-    fn scan(&mut self, scope: &Arc<Scope>, order: &O) -> &mut Scan<O> {
-        let make = || Scan::new(scope.clone(), order.clone(), Unwatched).into();
-        self.scan.get_or_insert_with(make).borrow_mut()
+    /// The scan of this end, which at first use sees what that of the other end sees.
+    #[inline]
+    fn scan<T: BorrowMut<Scan<O>>>(&mut self, other: Option<&T>) -> Option<&mut Scan<O>> {
+        if self.scan.is_none() {
+            self.scan = other.map(|other| other.borrow().again().into());
+        }
+        self.scan.as_mut().map(S::borrow_mut)
     }
 
     /// Advances this end. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance<T: BorrowMut<Scan<O>> + From<Scan<O>>>(
         &mut self,
-        (scope, order): (&Arc<Scope>, &O),
+        order: &O,
         other: &End<O, T>,
         forward: bool,
     ) -> Result<Option<&Scan<O>>> {
         let place = self.place;
-        let scan = self.scan(scope, order);
+        let Some(scan) = self.scan(other.scan.as_ref()) else { return Ok(None) };
         let moved = match (place, forward) {
             (Place::Done | Place::Failed, _) => return Ok(None),
             (Place::Before, _) => scan.refusal().map_or(Ok(()), Err),
@@ -158,21 +161,23 @@ impl<O: DbOrder, S: BorrowMut<Scan<O>> + From<Scan<O>>> End<O, S> {
 impl<O: DbOrder> Ends<O> {
     /// Leaks everything instead of dropping it.
     fn leak(&mut self) {
-        std::mem::forget((self.front.scan.take(), self.back.scan.take(), self.scope.clone()));
+        std::mem::forget((self.front.scan.take(), self.back.scan.take()));
     }
 
-    fn new(order: O, scope: Arc<Scope>) -> Self {
-        Self { order, front: End::new(), back: End::new(), scope }
+    fn new(order: O, scope: Scope) -> Self {
+        let front = Scan::new(scope, order.clone(), Unwatched);
+        Self { order, front: End::new(Some(front)), back: End::new(None) }
     }
 
     /// Lets the front begin anew, at the first entry, and leave values in pieces where they lie.
     fn leave_pieces(&mut self) {
-        self.front = End::new();
-        self.front.scan(&self.scope, &self.order).reading.leaves_pieces = true;
+        let mut scan = self.front.scan.as_ref().map(Scan::again);
+        scan.iter_mut().for_each(|scan| scan.reading.leaves_pieces = true);
+        self.front = End::new(scan);
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let scan = self.front.scan(&self.scope, &self.order);
+        let Some(scan) = &mut self.front.scan else { return Ok(()) };
         let sought = scan.seek(key).and_then(|()| scan.trust());
         let valid = scan.valid();
         self.front.place = match &sought {
@@ -188,12 +193,8 @@ impl<O: DbOrder> Ends<O> {
     /// Advances one end. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
-        let Self { order, front, back, scope } = self;
-        if forward {
-            front.advance((scope, order), back, true)
-        } else {
-            back.advance((scope, order), front, false)
-        }
+        let Self { order, front, back } = self;
+        if forward { front.advance(order, back, true) } else { back.advance(order, front, false) }
     }
 }
 

@@ -18,8 +18,10 @@ mod maintenance;
 mod offline;
 mod options;
 mod order_statistics;
+mod pinned;
 mod range;
 mod reads;
+mod sampling;
 mod shorthands;
 mod sizes;
 mod snapshot;
@@ -50,6 +52,7 @@ pub use iterator::Iter;
 pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};
 pub use order_statistics::CountEstimate;
+pub use pinned::PinnedValue;
 pub use snapshot::Snapshot;
 pub use stats::{
     BranchUse, BytesWritten, HeldUse, Latency, LevelShape, LogHolder, LogUse, MemoryUse, Metric,

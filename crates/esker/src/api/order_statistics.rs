@@ -8,9 +8,9 @@ use crate::db::Core;
 use crate::iter::Bounds;
 use crate::manifest::{CountBounds, KeyRange, cuts, extents};
 use crate::state::State;
-use crate::state::counts::{Piece, Within};
+use crate::state::counts::{Part, Piece, Within};
 use crate::state::memtables::DbOrder;
-use crate::{Keyspace, Result};
+use crate::{Iter, Keyspace, Result};
 use std::ops::RangeBounds;
 
 /// A question about a range of keys that needs their order.
@@ -173,16 +173,12 @@ impl Keyspace {
     pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
         let (now, pieces) = self.pieces(range)?;
         let mut count = 0_u64;
-        for Piece { bounds: (low, high), entries } in pieces {
+        for Piece { bounds, entries } in pieces {
             if let Some(entries) = entries {
                 count = count.saturating_add(entries);
                 continue;
             }
-            let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
-            let mut iter = iter.leaving_pieces();
-            while iter.next_entry()?.is_some() {
-                count += 1;
-            }
+            count = count.saturating_add(self.count_read(bounds, &now)?);
         }
         Ok(count)
     }
@@ -216,13 +212,12 @@ impl Keyspace {
         // Seeded: the number of an entry counts the entry itself.
         let mut before =
             if bug!("api_nth_counts_the_entry_itself") { n.saturating_sub(1) } else { n };
-        for Piece { bounds: (low, high), entries } in pieces {
+        for Piece { bounds, entries } in pieces {
             if let Some(entries) = entries.filter(|entries| *entries <= before) {
                 before -= entries;
                 continue;
             }
-            let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
-            let mut iter = iter.leaving_pieces();
+            let mut iter = self.iter_of(bounds, &now)?;
             while let Some((key, value)) = iter.next_entry()? {
                 if before == 0 {
                     let found = (key.to_vec(), value.to_vec());
@@ -234,8 +229,28 @@ impl Keyspace {
         Ok(None)
     }
 
+    /// An iterator over a part of a range, as of a moment, that leaves values in pieces.
+    pub(super) fn iter_of(&self, (low, high): Part, now: &Registration) -> Result<Iter> {
+        let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
+        Ok(iter.leaving_pieces())
+    }
+
+    /// How many entries a part of a range has, by reading it.
+    pub(super) fn count_read(&self, part: Part, now: &Registration) -> Result<u64> {
+        let (mut iter, mut count) = (self.iter_of(part, now)?, 0);
+        while iter.next_entry()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// An entry with its value, which was left in pieces or not.
-    fn whole(&self, (key, value): Pair, in_pieces: bool, now: &Registration) -> Result<Pair> {
+    pub(super) fn whole(
+        &self,
+        (key, value): Pair,
+        in_pieces: bool,
+        now: &Registration,
+    ) -> Result<Pair> {
         if !in_pieces {
             return Ok((key, value));
         }
@@ -246,7 +261,7 @@ impl Keyspace {
     }
 
     /// Where entries of a range are, as of a moment, and how many, as far as it is known.
-    fn pieces<K: AsRef<[u8]>>(
+    pub(super) fn pieces<K: AsRef<[u8]>>(
         &self,
         range: impl RangeBounds<K>,
     ) -> Result<(Registration, Vec<Piece>)> {

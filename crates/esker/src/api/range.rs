@@ -3,7 +3,7 @@
 //! A caller gives any `RangeBounds`. Deletes and iterators take half-open ranges: a first key, and
 //! the first key after the range.
 
-use crate::base::{Bytewise, KeyOrder};
+use crate::base::{Bytewise, KeyBuf, KeyOrder};
 use crate::catalog::Order;
 use crate::catalog::check_key;
 use crate::iter::Bounds;
@@ -14,7 +14,7 @@ use std::ops::{Bound, RangeBounds};
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// A range as it is stored: its first key, and the first key after it.
-pub(super) type HalfOpen = (Option<Vec<u8>>, Option<Vec<u8>>);
+pub(super) type HalfOpen = (Option<KeyBuf>, Option<KeyBuf>);
 
 /// The range as its first key and the first key after it. In byte order the next key after `k` is
 /// `k` with a zero byte; under a custom comparator no such key is known.
@@ -23,17 +23,17 @@ pub(super) fn half_open<K: AsRef<[u8]>>(
     range: &impl RangeBounds<K>,
 ) -> Result<HalfOpen> {
     let bytewise = matches!(order, Order::Bytewise);
-    let behind = |key: &K| -> Result<Vec<u8>> {
+    let behind = |key: &K| -> Result<KeyBuf> {
         if !bytewise {
             let what = "this keyspace has a custom comparator: give ranges of the form a..b";
             return Err(Error::invalid(what));
         }
         check_key(key.as_ref())?;
-        Ok([key.as_ref(), &[0]].concat())
+        Ok(KeyBuf::behind(key.as_ref()))
     };
-    let at = |key: &K| -> Result<Vec<u8>> {
+    let at = |key: &K| -> Result<KeyBuf> {
         check_key(key.as_ref())?;
-        Ok(key.as_ref().to_vec())
+        Ok(key.as_ref().into())
     };
     let start = match range.start_bound() {
         Bound::Included(key) => Some(at(key)?),
@@ -55,6 +55,11 @@ pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     end[last] += 1;
     debug_assert!(Bytewise.compare(prefix, &end).is_lt());
     Some(end)
+}
+
+/// The bounds of the keys that begin with `prefix`.
+pub(super) fn of_prefix(prefix: &[u8]) -> Bounds {
+    bounds((Some(prefix.into()), behind_prefix(prefix).map(KeyBuf::from)))
 }
 
 /// The bounds of a half-open range.

@@ -3,14 +3,14 @@
 //! [`crate::Snapshot`] reads as of an earlier moment, through the same functions.
 
 use super::handle::Registration;
-use super::range::{Pair, behind_prefix, bounds, half_open};
+use super::range::{Pair, bounds, half_open, of_prefix};
 use super::together::get_together;
 use crate::base::Moment;
 use crate::catalog::Order;
 use crate::catalog::check_key;
 use crate::db::Seen;
 use crate::iter::Bounds;
-use crate::{Cursor, Error, Iter, Keyspace, Result};
+use crate::{Cursor, Error, Iter, Keyspace, PinnedValue, Result};
 use std::ops::RangeBounds;
 
 impl Keyspace {
@@ -87,6 +87,27 @@ impl Keyspace {
     ) -> Result<Option<R>> {
         let held = self.handle.core.get(&self.state, key.as_ref(), None, |value| value.hold())?;
         Ok(held.map(|held| take(held.bytes())))
+    }
+
+    /// The value under a key where it lies, without a copy: in its block in the cache, which stays in memory for as long as
+    /// the [`PinnedValue`] lives. A value that has not been flushed yet is copied.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("pear", "green")?;
+    /// let (apple, pear) = (fruit.get_pinned("apple")?, fruit.get_pinned("pear")?);
+    /// let colours: Vec<&[u8]> = [&apple, &pear].into_iter().flatten().map(|value| &value[..]).collect();
+    /// assert_eq!(colours, [&b"red"[..], b"green"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue<'_>>> {
+        PinnedValue::find(&self.handle.core, &self.state, key.as_ref(), None)
     }
 
     /// Whether a key has a value.
@@ -208,8 +229,7 @@ impl Keyspace {
             return Err(Error::invalid(what));
         }
         check_key(prefix)?;
-        let range = (Some(prefix.to_vec()), behind_prefix(prefix));
-        Iter::new(&self.handle, &self.state, bounds(range), at)
+        Iter::new(&self.handle, &self.state, of_prefix(prefix), at)
     }
 
     /// A cursor over every entry as of now. It does not stand on an entry yet.

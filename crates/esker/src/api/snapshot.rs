@@ -4,7 +4,7 @@ use super::handle::{Handle, Registration};
 use super::range::Pair;
 use super::together::get_together;
 use crate::base::Moment;
-use crate::{Cursor, Error, Iter, Keyspace, Result, ValueReader};
+use crate::{Cursor, Error, Iter, Keyspace, PinnedValue, Result, ValueReader};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -109,6 +109,30 @@ impl Snapshot {
         let held =
             core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.hold())?;
         Ok(held.map(|held| take(held.bytes())))
+    }
+
+    /// The value under a key in the snapshot, without a copy, as [`Keyspace::get_pinned`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(snapshot.get_pinned(&fruit, "apple")?.as_deref(), Some(&b"green"[..]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_pinned(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<PinnedValue<'_>>> {
+        let core = &self.registration.handle.core;
+        PinnedValue::find(core, keyspace.state(), key.as_ref(), self.at(keyspace)?)
     }
 
     /// A reader of the value under a key in the snapshot, as [`Keyspace::get_reader`]. It outlives the snapshot.

@@ -1,6 +1,7 @@
 //! Iterators of transactions: the entries of the snapshot with the transaction's writes over them.
 
 use super::range::Pair;
+use crate::base::KeyBuf;
 use crate::iter::Bounds;
 use crate::txn::reads::RangeRead;
 use crate::txn::writes::{OwnValue, OwnWrites};
@@ -48,7 +49,7 @@ struct End {
     /// The next entry of the database, if it is known.
     ahead: Ahead,
     /// The position of this end: it has shown everything before.
-    place: Option<Bound<Vec<u8>>>,
+    place: Option<Bound<KeyBuf>>,
     /// Whether an error, already returned, ended it.
     failed: bool,
 }
@@ -81,7 +82,7 @@ impl fmt::Debug for TransactionIter {
     }
 }
 
-fn key_of(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+fn key_of(bound: &Bound<KeyBuf>) -> Bound<&[u8]> {
     match bound {
         Bound::Included(key) => Bound::Included(key),
         Bound::Excluded(key) => Bound::Excluded(key),
@@ -132,7 +133,7 @@ impl TransactionIter {
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
         let inside = self.own.is_above(key, key_of(&self.bounds.low));
-        let place = if inside { Bound::Included(key.to_vec()) } else { self.bounds.low.clone() };
+        let place = if inside { Bound::Included(key.into()) } else { self.bounds.low.clone() };
         self.read.seek(place.clone());
         self.front = End { place: Some(place), ..End::default() };
         self.trust()
@@ -193,7 +194,7 @@ impl TransactionIter {
         let found = self.find(forward).and_then(|found| Ok(self.trust().map(|()| found)?));
         match &found {
             Ok(Some((key, _))) => {
-                self.end(forward).place = Some(Bound::Excluded(key.clone()));
+                self.end(forward).place = Some(Bound::Excluded(key[..].into()));
                 if forward { self.read.front(key) } else { self.read.back(key) }
             }
             Ok(None) if forward => self.read.front_done(),
@@ -247,7 +248,7 @@ impl TransactionIter {
                             } else {
                                 self.read.back(&key)
                             }
-                            self.end(forward).place = Some(Bound::Excluded(key));
+                            self.end(forward).place = Some(Bound::Excluded(key.into()));
                             return Err(Failure::Entry(error));
                         }
                     }
@@ -257,7 +258,7 @@ impl TransactionIter {
             match shown {
                 Some(value) => return Ok(Some((key, value))),
                 // The key has no value: go on to the next one.
-                None => self.end(forward).place = Some(Bound::Excluded(key)),
+                None => self.end(forward).place = Some(Bound::Excluded(key.into())),
             }
         }
     }
@@ -313,7 +314,7 @@ impl TransactionIter {
         if forward {
             return self.base(true)?.seek(&to);
         }
-        let bounds = Bounds { low: self.bounds.low.clone(), high: Bound::Excluded(to) };
+        let bounds = Bounds { low: self.bounds.low.clone(), high: Bound::Excluded(to.into()) };
         self.back.base =
             Some(self.keyspace.iter_within(bounds, self.snapshot.at(&self.keyspace)?)?);
         Ok(())

@@ -31,6 +31,14 @@ pub struct ValueReader {
     at: u64,
 }
 
+impl Drop for ValueReader {
+    fn drop(&mut self) {
+        if let Value::Whole(held) = &self.value {
+            held.let_go(self.handle.core.cache.pins());
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Value {
     Whole(Held),
@@ -47,7 +55,7 @@ impl ValueReader {
         let (handle, state) = (&keyspace.handle, keyspace.state());
         let take = |seen: Seen<'_>| match seen.pieces() {
             Some(pieces) => Ok(pieces.clone()),
-            None => Err(seen.hold()),
+            None => Err(seen.keep(handle.core.cache.pins())),
         };
         let found: Option<Result<Pieces, Held>> =
             handle.core.get_as((state, key, at), true, take)?;

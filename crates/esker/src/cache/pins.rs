@@ -15,7 +15,9 @@
 //!    has moved several times while they hold at most twice as much. One that is alone always does.
 //! 3. Beyond that, an iterator that holds at most its share keeps its blocks while the shares of the others, as
 //!    of their last looks, take at most the bound.
-//! 4. What is held is counted by thread ([`Sums`]): an iterator that is made, positioned and dropped writes to no
+//! 4. A value that a program keeps ([`Seen::keep`](crate::lookup::Seen::keep)) holds its block as an iterator does, and has no
+//!    share. Beyond the bound it is copied.
+//! 5. What is held is counted by thread ([`Sums`]): an iterator that is made, positioned and dropped writes to no
 //!    line that other threads write, unless it holds more than a [step](STEPS) or the bound is near.
 
 use super::counters::Total;
@@ -55,13 +57,18 @@ impl Pins {
         Self { sums: Sums::new(bound / STEPS), let_go: Total::new(0), bound }
     }
 
-    /// An iterator holds so many bytes more, modulo 2^64: so one addition also subtracts.
+    /// An iterator, or a value that was kept, holds so many bytes more, modulo 2^64: so one addition also subtracts.
     #[inline]
-    pub(super) fn add(&self, more: u64) {
+    pub fn add(&self, more: u64) {
         self.sums.add(HELD, more);
     }
 
-    /// Bytes of blocks and indexes that iterators hold.
+    /// Whether all of them hold at most the bound.
+    pub fn have_room(&self) -> bool {
+        !self.sums.exceeds(HELD, self.bound)
+    }
+
+    /// Bytes of blocks and indexes that iterators hold, and of blocks with values that were kept.
     pub fn bytes(&self) -> u64 {
         self.sums.get(HELD)
     }

@@ -18,7 +18,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::{Bytewise, KeyOrder, Moment, Seq};
+use crate::base::{Bytewise, KeyBuf, KeyOrder, Moment, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
 use crate::db::scan::{Scan, Scope};
@@ -222,9 +222,9 @@ impl Core {
         recorder: &mut T,
     ) -> Result<Option<R>> {
         let Asked { keyspace, key, at, .. } = asked;
-        let low = Bound::Included(key.to_vec());
+        let low = Bound::Included(KeyBuf::from(key));
         let bounds = Bounds { high: low.clone(), low };
-        let scope = Scope::of_read(self, keyspace, bounds, at);
+        let scope = Scope::new(self, keyspace, (bounds, at), false);
         let mut scan = Scan::new(scope, order.clone(), Unwatched);
         scan.find(key)?;
         let found = scan.valid();

@@ -20,7 +20,6 @@ use crate::stats::counters::{Counter, Timed};
 use crate::sync::{Point, pin};
 use crate::trace::tally::Tally;
 use crate::trace::{Unwatched, Watcher};
-use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     /// When it looks whether iterators hold too much.
     looks: Looks,
     /// Dropped last: its drop tells the workers that the state is free of it.
-    scope: Arc<Scope>,
+    scope: Scope,
 }
 
 impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
@@ -64,7 +63,7 @@ impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
 
 impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// An iterator, not yet positioned, over a scope; `watcher` follows its cursors.
-    pub fn new(scope: Arc<Scope>, order: O, watcher: W) -> Self {
+    pub fn new(scope: Scope, order: O, watcher: W) -> Self {
         let operator = scope.keyspace.traits().operator.clone();
         let (at, time) = (scope.at.seq, scope.at.time);
         let reading = Reading { at, time, operator, leaves_pieces: false };
@@ -87,6 +86,11 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             looks: Looks::default(),
             scope,
         }
+    }
+
+    /// Another scan over the same scope, not yet positioned.
+    pub fn again(&self) -> Self {
+        Self::new(self.scope.clone(), self.order.clone(), self.watcher.clone())
     }
 
     /// Goes to the first entry within the bounds, whose lower bound is `key`. It does not count as
@@ -173,13 +177,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
     /// Goes to the first entry at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let below_low = match &self.scope.bounds.low {
-            Bound::Included(low) | Bound::Excluded(low) => {
-                self.order.compare(key, low) == Ordering::Less
-            }
-            Bound::Unbounded => false,
-        };
-        if below_low {
+        if !self.scope.bounds.reach_before(&self.order, Some(key)) {
             return self.seek_to_first();
         }
         let at = self.scope.tree.find(&self.order, key);
@@ -372,7 +370,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     }
 }
 
-/// The parameters of an iterator, except the order, which is a type: what its scans share.
+/// The parameters of a scan, except the order, which is a type. It stands in the scan: memory of its own would be an
+/// allocation for each new iterator.
 #[derive(Debug)]
 pub struct Scope {
     core: Arc<Core>,
@@ -383,6 +382,17 @@ pub struct Scope {
     bounds: Bounds,
     /// Whether it counts as an iterator over its state.
     counted: bool,
+}
+
+impl Clone for Scope {
+    fn clone(&self) -> Self {
+        if self.counted {
+            self.state.count_iterator(true);
+        }
+        let (core, keyspace) = (self.core.clone(), self.keyspace.clone());
+        let (state, tree, bounds) = (self.state.clone(), self.tree.clone(), self.bounds.clone());
+        Self { core, keyspace, state, tree, at: self.at, bounds, counted: self.counted }
+    }
 }
 
 impl Drop for Scope {
@@ -400,29 +410,20 @@ impl Drop for Scope {
 }
 
 impl Scope {
-    /// The scope of a point read that meets operands: the keys within `bounds` as of `at`, or of now.
-    pub fn of_read(
-        core: &Arc<Core>,
-        keyspace: &Arc<KeyspaceState>,
-        bounds: Bounds,
-        at: Option<Moment>,
-    ) -> Arc<Self> {
-        Self::new(core, keyspace, (bounds, at), false)
-    }
-
-    fn new(
+    /// The keys within `bounds` as of `at`, or of now. A point read that meets operands is not `counted`.
+    pub fn new(
         core: &Arc<Core>,
         keyspace: &Arc<KeyspaceState>,
         (bounds, at): (Bounds, Option<Moment>),
         counted: bool,
-    ) -> Arc<Self> {
+    ) -> Self {
         let (state, at) = core.view(at);
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         if counted {
             state.count_iterator(true);
         }
         let (core, keyspace) = (core.clone(), keyspace.clone());
-        Arc::new(Self { core, keyspace, state, tree, at, bounds, counted })
+        Self { core, keyspace, state, tree, at, bounds, counted }
     }
 }
 
@@ -433,7 +434,7 @@ impl Core {
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
         at: Option<Moment>,
-    ) -> Result<Arc<Scope>> {
+    ) -> Result<Scope> {
         keyspace.check_there()?;
         self.counters.add(Counter::Scans, 1);
         Ok(Scope::new(self, keyspace, (bounds, keyspace.moment(at)), true))

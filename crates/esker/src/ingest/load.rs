@@ -162,13 +162,13 @@ impl Load {
     fn bounds(&self) -> impl Iterator<Item = Bounds> {
         let ends = self.stretches.first().zip(self.stretches.last());
         let entries = ends.map(|((first, _), (_, last))| Bounds {
-            low: Bound::Included(first.clone()),
-            high: Bound::Included(last.clone()),
+            low: Bound::Included(first[..].into()),
+            high: Bound::Included(last[..].into()),
         });
         let ranges = self.removed.first().zip(self.removed.last());
         let removed = ranges.map(|((start, _), (_, end))| Bounds {
-            low: start.clone().map_or(Bound::Unbounded, Bound::Included),
-            high: end.clone().map_or(Bound::Unbounded, Bound::Excluded),
+            low: start.as_deref().map_or(Bound::Unbounded, |start| Bound::Included(start.into())),
+            high: end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(end.into())),
         });
         // Seeded: what was written before survives an ingestion that removes it.
         let removed = removed.filter(|_| !bug!("ingest_removed_ranges_not_flushed"));

@@ -1,15 +1,15 @@
 //! The bounds of an iterator.
 
-use crate::base::KeyOrder;
+use crate::base::{KeyBuf, KeyOrder};
 use std::ops::Bound;
 
 /// Where an iterator ends: lower and upper bound of its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     /// The lower bound.
-    pub low: Bound<Vec<u8>>,
+    pub low: Bound<KeyBuf>,
     /// The upper bound.
-    pub high: Bound<Vec<u8>>,
+    pub high: Bound<KeyBuf>,
 }
 
 impl Bounds {
@@ -80,8 +80,8 @@ impl Bounds {
         let lower = lower.filter(|lower| self.reach_before(order, Some(lower)));
         let upper = upper.filter(|upper| self.reach_behind(order, Some(upper)));
         Self {
-            low: lower.map_or_else(|| self.low.clone(), |lower| Bound::Included(lower.to_vec())),
-            high: upper.map_or_else(|| self.high.clone(), |upper| Bound::Excluded(upper.to_vec())),
+            low: lower.map_or_else(|| self.low.clone(), |lower| Bound::Included(lower.into())),
+            high: upper.map_or_else(|| self.high.clone(), |upper| Bound::Excluded(upper.into())),
         }
     }
 }

@@ -72,11 +72,16 @@ impl<C: Cursor + 'static> Sources<C> {
         buffers + lists + self.seq_bounds.capacity() * size_of::<Seq>()
     }
 
-    /// Drops the cursors, which are in this tree, and leaves the memory to the next iterator.
-    pub(super) fn leave<O: KeyOrder>(mut self: Box<Self>, tree: &mut LoserTree<C, O>) {
+    /// Drops the cursors, which are in this tree, and leaves the memory to the next iterator, with buffers of the
+    /// iterator's own.
+    pub(super) fn leave<O: KeyOrder>(
+        mut self: Box<Self>,
+        tree: &mut LoserTree<C, O>,
+        own: [Vec<u8>; 2],
+    ) {
         let (mut cursors, nodes) = tree.take_memory();
-        for cursor in &mut cursors {
-            let mut buffer = cursor.take_buffer();
+        let of_cursors = cursors.iter_mut().map(C::take_buffer);
+        for mut buffer in own.into_iter().chain(of_cursors) {
             if (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity())
                 && self.buffers.len() < SOURCES_MAX
             {

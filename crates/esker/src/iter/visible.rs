@@ -127,6 +127,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Bound::Included(high) | Bound::Excluded(high) => order.head(high),
             Bound::Unbounded => u64::MAX,
         };
+        let (key, value) = (sources.buffer(), sources.buffer());
         Self {
             tree: sources.tree(order.clone()),
             order,
@@ -145,8 +146,8 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             high_head,
             low_head,
             place: Place::Outside,
-            key: Vec::new(),
-            value: Vec::new(),
+            key,
+            value,
         }
     }
 
@@ -582,7 +583,8 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 impl<C: Cursor + 'static, O: KeyOrder, T> Drop for VisibleIter<C, O, T> {
     fn drop(&mut self) {
         if let Some(sources) = self.sources.take() {
-            sources.leave(&mut self.tree);
+            let own = [&mut self.key, &mut self.value].map(std::mem::take);
+            sources.leave(&mut self.tree, own);
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::State;
 use super::memtables::{DbOrder, TableRef};
 use crate::base::rangedel::{Fragments, RangeTombstone};
-use crate::base::{Cursor, KeyspaceId, Kind, Seq};
+use crate::base::{Cursor, KeyBuf, KeyspaceId, Kind, Seq};
 use crate::error::Result;
 use crate::manifest::{CountBounds, Home, KeyRange, Tree, extents, groups, hulls, in_both};
 use crate::memtable::MemCursor;
@@ -24,11 +24,14 @@ pub struct Within<'a> {
     pub range: KeyRange<'a>,
 }
 
+/// The bounds of a part of a range.
+pub type Part = (Bound<KeyBuf>, Bound<KeyBuf>);
+
 /// A part of a range, and how many entries it has.
 #[derive(Debug)]
 pub struct Piece {
     /// The part.
-    pub bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    pub bounds: Part,
     /// Its entries; `None`: they have to be read.
     pub entries: Option<u64>,
 }
@@ -68,18 +71,18 @@ impl State {
                 continue;
             }
             if unread {
-                let bounds = (from.map(<[u8]>::to_vec), Bound::Excluded(counted.first.to_vec()));
+                let bounds = (from.map(KeyBuf::from), Bound::Excluded(counted.first.into()));
                 pieces.push(Piece { bounds, entries: None });
             }
-            let [first, last] = [counted.first, counted.last].map(<[u8]>::to_vec);
+            let [first, last] = [counted.first, counted.last].map(KeyBuf::from);
             let bounds = (Bound::Included(first), Bound::Included(last));
             pieces.push(Piece { bounds, entries: Some(counted.entries) });
             (from, unread) = (Bound::Excluded(counted.last), false);
         }
         let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
         if unread || memory.next(from)?.is_some_and(inside) {
-            let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(high.to_vec()));
-            pieces.push(Piece { bounds: (from.map(<[u8]>::to_vec), high), entries: None });
+            let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(high.into()));
+            pieces.push(Piece { bounds: (from.map(KeyBuf::from), high), entries: None });
         }
         Ok(pieces)
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Follows the cursors of one scan.
-pub trait Watcher {
+pub trait Watcher: Clone {
     /// A followed cursor.
     type Watched<C: Cursor + 'static>: Cursor + 'static;
     /// Follows the cursor of `source`.

@@ -83,11 +83,15 @@ impl Ingested {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Bytewise;
+    use crate::base::{Bytewise, KeyBuf};
     use std::ops::Bound;
 
     fn own(key: &str) -> Vec<u8> {
         key.as_bytes().to_vec()
+    }
+
+    fn kept(key: &str) -> KeyBuf {
+        key.as_bytes().into()
     }
 
     fn ingested(ends: &[(&str, &str)], removed: &[(Option<&str>, Option<&str>)]) -> Ingested {
@@ -105,7 +109,7 @@ mod tests {
         }
         assert!(holds("f") && !holds("g") && !holds("l"));
         let within = |low: Bound<&str>, high: Bound<&str>| {
-            some.within(&Bytewise, &Bounds { low: low.map(own), high: high.map(own) }).is_some()
+            some.within(&Bytewise, &Bounds { low: low.map(kept), high: high.map(kept) }).is_some()
         };
         use Bound::{Excluded, Included, Unbounded};
         assert!(within(Unbounded, Unbounded) && within(Included("k"), Unbounded));
@@ -131,7 +135,7 @@ mod tests {
             assert_eq!(some.touches_key(&Bytewise, key.as_bytes()), held, "{key}");
         }
         let within = |low: Bound<&str>, high: Bound<&str>| {
-            some.within(&Bytewise, &Bounds { low: low.map(own), high: high.map(own) })
+            some.within(&Bytewise, &Bounds { low: low.map(kept), high: high.map(kept) })
         };
         use Bound::{Excluded, Included, Unbounded};
         assert_eq!(within(Included("b"), Included("d")), Some(&b"d"[..]));

@@ -8,7 +8,7 @@
 //! 2. The memory is bounded: if the keys and bounds of a keyspace exceed the limit, the whole
 //!    keyspace counts as read. That may cause conflicts, and never hides one.
 
-use crate::base::Seq;
+use crate::base::{KeyBuf, Seq};
 use crate::catalog::KeyspaceState;
 use crate::iter::Bounds;
 use parking_lot::Mutex;
@@ -50,7 +50,7 @@ struct Progress {
     /// Stretches that were read before the front was repositioned, or that are read to their end.
     done: Vec<Bounds>,
     /// Where the front began.
-    front_start: Bound<Vec<u8>>,
+    front_start: Bound<KeyBuf>,
     /// The last key that the front showed.
     front: Option<Vec<u8>>,
     /// The last key that the back showed.
@@ -99,11 +99,11 @@ impl RangeRead {
     }
 
     /// The front is repositioned.
-    pub fn seek(&self, start: Bound<Vec<u8>>) {
+    pub fn seek(&self, start: Bound<KeyBuf>) {
         let mut progress = self.progress.lock();
         if let Some(high) = progress.front.take() {
             let low = progress.front_start.clone();
-            progress.done.push(Bounds { low, high: Bound::Included(high) });
+            progress.done.push(Bounds { low, high: Bound::Included(high.into()) });
         }
         if progress.done.len() >= STRETCHES_MAX {
             progress.done = vec![self.bounds.clone()];
@@ -117,11 +117,11 @@ impl RangeRead {
         let mut stretches = progress.done.clone();
         if let Some(high) = progress.front.clone() {
             let low = progress.front_start.clone();
-            stretches.push(Bounds { low, high: Bound::Included(high) });
+            stretches.push(Bounds { low, high: Bound::Included(high.into()) });
         }
         if let Some(low) = progress.back.clone() {
             let high = self.bounds.high.clone();
-            stretches.push(Bounds { low: Bound::Included(low), high });
+            stretches.push(Bounds { low: Bound::Included(low.into()), high });
         }
         stretches
     }

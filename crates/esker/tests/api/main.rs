@@ -31,6 +31,7 @@ mod observed;
 mod offline;
 mod operators;
 mod orders;
+mod pinned;
 mod range_deletes;
 mod read_costs;
 mod reads;

@@ -160,7 +160,7 @@ fn split_points_need_a_keyspace_and_files_and_read_none() {
 /// Keys, and when each expires, if ever.
 type Model = BTreeMap<Vec<u8>, Option<u64>>;
 
-/// Counts a range exactly and about, compares both with a model, and entries by number with a scan.
+/// Counts a range exactly and about, compares both with a model, entries by number with a scan, and samples with gets.
 fn check_count(space: &Keyspace, model: &Model, now: u64, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
     let shows = |expiry: &Option<u64>| expiry.is_none_or(|expiry| expiry > now);
     let expected = model.range(range.clone()).filter(|(_, expiry)| shows(expiry)).count() as u64;
@@ -170,6 +170,15 @@ fn check_count(space: &Keyspace, model: &Model, now: u64, range: (Bound<Vec<u8>>
     for n in [0, expected / 3, expected.saturating_sub(1), expected] {
         let scanned = space.range(range.clone()).unwrap().nth(n as usize).map(Result::unwrap);
         assert_eq!(space.nth(range.clone(), n).unwrap(), scanned, "{n} in {}", what());
+    }
+    for count in [1, 7, usize::MAX] {
+        let sample = space.sample(range.clone(), count).unwrap();
+        assert_eq!(sample.len() as u64, expected.min(count as u64), "{count} in {}", what());
+        assert!(sample.is_sorted_by(|(a, _), (b, _)| a < b), "{sample:?}");
+        for (key, value) in sample {
+            assert!(model.range(range.clone()).any(|(inside, _)| *inside == key), "{key:?}");
+            assert_eq!(space.get(&key).unwrap(), Some(value), "{key:?} in {}", what());
+        }
     }
     let estimate = space.approximate_count(range.clone()).unwrap();
     let off = estimate.entries.abs_diff(expected);
@@ -356,6 +365,59 @@ fn an_entry_by_number_has_its_value_in_pieces_whole() {
     let found = space.nth::<&str>(.., 1).unwrap();
     assert_eq!(found, Some((b"film".to_vec(), vec![7; 300_000])));
     assert_eq!(space.nth::<&str>(.., 2).unwrap(), None);
+    let sample = space.sample::<&str>("b".., 5).unwrap();
+    assert_eq!(sample, [(b"film".to_vec(), vec![7; 300_000])]);
+}
+
+/// Each entry is as likely as any other, whether segments count for it, runs overlap, or it is still in memory.
+#[test]
+fn samples_favour_no_entry() {
+    const KEYS: usize = 1500;
+    const SAMPLES: u64 = 400;
+    const COUNT: u64 = 30;
+    let place = Place::new();
+    let db = Db::open_with(place.path(), small()).unwrap();
+    fill(&db, 0..KEYS, 1);
+    db.compact().unwrap();
+    fill(&db, (0..KEYS).step_by(7), 2);
+    db.flush().unwrap();
+    fill(&db, 0..KEYS / 10, 3);
+    let space = db.default_keyspace();
+    // How often the entries of each tenth of the range were chosen.
+    let mut tenths = [0_u64; 10];
+    for _ in 0..SAMPLES {
+        for (key, _) in space.sample::<&str>(.., COUNT as usize).unwrap() {
+            let number: usize = std::str::from_utf8(&key[3..]).unwrap().parse().unwrap();
+            tenths[number * 10 / KEYS] += 1;
+        }
+    }
+    // Six standard deviations: it fails by chance once in 50 million runs.
+    let each = SAMPLES * COUNT / 10;
+    let off = 6 * each.isqrt();
+    assert!(tenths.iter().all(|found| found.abs_diff(each) <= off), "{tenths:?}");
+}
+
+/// A sample of data that nothing overlaps reads the segments of what it chose only.
+#[test]
+fn a_sample_reads_only_the_segments_of_its_entries() {
+    let place = Place::new();
+    let db = open_roomy(&place);
+    let mut rng = Rng::new(3);
+    for number in 0..12_000 {
+        db.insert(key(number), noise(&mut rng, 1000)).unwrap();
+    }
+    db.compact().unwrap();
+    db.close().unwrap();
+    let db = open_roomy(&place);
+    let space = db.default_keyspace();
+    let segments = settled_segments(&space).len();
+    assert!(segments > 10, "{segments} segments");
+    let before = file_reads(&db.stats());
+    assert_eq!(space.sample::<&str>(.., 1).unwrap().len(), 1);
+    let few = file_reads(&db.stats()) - before;
+    assert_eq!(space.iter().unwrap().count(), 12_000);
+    let all = file_reads(&db.stats()) - before - few;
+    assert!(few <= all / 4, "{few} reads for one entry, {all} for all");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! changed. A read under a lock sees the present value.
 
 use super::{Transaction, order_of};
-use crate::api::range::{Pair, behind_prefix, bounds, half_open};
+use crate::api::range::{Pair, bounds, half_open, of_prefix};
 use crate::api::transaction_iter::TransactionIter;
 use crate::catalog::check_key;
 use crate::iter::Bounds;
@@ -251,7 +251,7 @@ impl Transaction {
             return Err(Error::invalid(what));
         }
         check_key(prefix)?;
-        self.iter_within(keyspace, bounds((Some(prefix.to_vec()), behind_prefix(prefix))))
+        self.iter_within(keyspace, of_prefix(prefix))
     }
 
     fn iter_within(&self, keyspace: &Keyspace, bounds: Bounds) -> Result<TransactionIter> {

@@ -117,7 +117,7 @@ fn what_a_compacted_neighbour_left_in_a_segment_is_dropped() {
     assert!(core.thinnable(0.0).is_empty(), "nothing is there twice");
     // The one in the middle, so that those which refer to the delta are no neighbours.
     let (low, high) = (lowers[1].clone().unwrap(), lowers[2].clone().unwrap());
-    let bounds = Bounds { low: Bound::Included(low), high: Bound::Excluded(high) };
+    let bounds = Bounds { low: Bound::Included(low.into()), high: Bound::Excluded(high.into()) };
     core.compact(0, None, &bounds).unwrap();
     assert_eq!(delta_bytes(), before);
     let first = PartitionKey::of_partition(keyspace.id, None);

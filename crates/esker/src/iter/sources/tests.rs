@@ -64,7 +64,7 @@ fn sources(count: usize, of: &Rc<()>, bytes: usize) -> Box<Sources<Empty>> {
 
 fn leave(mut sources: Box<Sources<Empty>>) {
     let mut tree = sources.tree(Bytewise);
-    sources.leave(&mut tree);
+    sources.leave(&mut tree, [Vec::new(), Vec::new()]);
     assert_eq!(tree.cursors().len(), 0);
 }
 

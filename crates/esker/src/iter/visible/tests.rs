@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, SEQ_MAX};
+use crate::base::{Bytewise, KeyBuf, SEQ_MAX};
 use crate::iter::testing::*;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -29,10 +29,10 @@ fn iterate_at<O: TestOrder>(
     VisibleIter::new(O::make(), sources, tombstones, reading(at, time), bounds)
 }
 
-fn random_bound(random: &mut Random, keys: u64) -> Bound<Vec<u8>> {
+fn random_bound(random: &mut Random, keys: u64) -> Bound<KeyBuf> {
     match random.below(4) {
-        0 => Bound::Included(random.key(keys)),
-        1 => Bound::Excluded(random.key(keys)),
+        0 => Bound::Included(random.key(keys).into()),
+        1 => Bound::Excluded(random.key(keys).into()),
         _ => Bound::Unbounded,
     }
 }
@@ -243,8 +243,10 @@ fn leaps_over_the_keys_under_a_range_tombstone() {
 fn stops_at_its_bounds_among_entries_that_it_does_not_see() {
     let entries = (0..5000).map(|i| Entry::put(&number_key(i), i + 10, b"v")).collect();
     let level = Level { entries, tombstones: Vec::new() };
-    let bounds =
-        Bounds { low: Bound::Included(number_key(2000)), high: Bound::Excluded(number_key(2010)) };
+    let bounds = Bounds {
+        low: Bound::Included(number_key(2000).into()),
+        high: Bound::Excluded(number_key(2010).into()),
+    };
     for backward in [false, true] {
         let mut iter =
             iterate::<Bytewise>(std::slice::from_ref(&level), 5, bounds.clone(), &long_fuse());

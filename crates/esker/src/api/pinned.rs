@@ -1,0 +1,77 @@
+//! Values that are read where they lie.
+
+use crate::Result;
+use crate::base::Moment;
+use crate::catalog::KeyspaceState;
+use crate::db::{Core, Held};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A value that [`crate::Keyspace::get_pinned`] or [`crate::Snapshot::get_pinned`] found: its bytes, where they lie.
+///
+/// It shows the value as it was when it was read, whatever happens to the key. It keeps the block of the value in memory, which
+/// may be much larger than the value. What all of these and all iterators keep is bounded by an eighth of
+/// [`crate::Options::memory`]: beyond that, new ones have a copy. Drop one soon, or copy what is needed for long.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # let fruit = db.keyspace("fruit")?;
+/// fruit.insert("apple", "red")?;
+/// let before = fruit.get_pinned("apple")?.unwrap();
+/// fruit.insert("apple", "green")?;
+/// assert_eq!(&*before, b"red");
+/// assert!(before.starts_with(b"r"));
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct PinnedValue<'a> {
+    /// There until it is dropped.
+    held: Option<Held>,
+    core: &'a Core,
+}
+
+impl<'a> PinnedValue<'a> {
+    /// The value under a key, as of a registered snapshot's moment or now.
+    pub(super) fn find(
+        core: &'a Arc<Core>,
+        keyspace: &Arc<KeyspaceState>,
+        key: &[u8],
+        at: Option<Moment>,
+    ) -> Result<Option<Self>> {
+        let held = core.get(keyspace, key, at, |value| value.keep(core.cache.pins()))?;
+        Ok(held.map(|held| Self { held: Some(held), core }))
+    }
+}
+
+impl Deref for PinnedValue<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.held.as_ref().map_or(&[], Held::bytes)
+    }
+}
+
+impl Drop for PinnedValue<'_> {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+        if self.core.is_forked() {
+            std::mem::forget(held);
+        } else {
+            held.let_go(self.core.cache.pins());
+        }
+    }
+}
+
+impl AsRef<[u8]> for PinnedValue<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for PinnedValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PinnedValue").field(&&**self).finish()
+    }
+}
