@@ -8,6 +8,7 @@
 //! caller's; `docs/testing.md` says how the steps inside of a type were broken, one by one.
 
 mod cache;
+mod merging;
 mod sealing;
 mod signal;
 mod snapshots;

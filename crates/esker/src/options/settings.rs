@@ -34,8 +34,8 @@ const SMALL_SET_BYTES: u64 = 64 << 20;
 const TABLE_BYTES: u64 = 4 << 20;
 /// A set whose size was asked for has so many small memtables.
 const TABLES_ASKED: u64 = 16;
-/// A set has at most this many small memtables for its bytewise keyspaces.
-pub const TABLES_MAX: usize = 64;
+/// A set has at most this many small memtables for its bytewise keyspaces. Models add few.
+pub const TABLES_MAX: usize = if cfg!(loom) { 4 } else { 64 };
 /// Dead bytes that nobody minds: a database of a few megabytes would be compacted all the time.
 const SPACE_RESERVE: u64 = 16 << 20;
 const SPACE_LEAST: f64 = 1.1;

@@ -22,9 +22,8 @@
 use crate::base::{Bytewise, KeyspaceId, SEQ_MAX, Seq};
 use crate::memtable::{MemorySource, Memtable, Merged};
 use crate::options::settings::TABLES_MAX;
-use crate::sync::primitives::{AtomicU64, AtomicUsize, Ordering};
-use parking_lot::{Mutex, RwLock};
-use std::sync::{Arc, OnceLock};
+use crate::sync::primitives::{AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, RwLock, unset};
+use std::sync::Arc;
 
 /// Pointers are merged when this many more memtables are complete, or an eighth of those merged before
 /// where that is more: so a pointer is moved a few times, however many memtables a group has.
@@ -64,7 +63,7 @@ impl Group {
         let next_at = first.bytes() as u64 + table_bytes;
         Self {
             first: Arc::new(first),
-            later: [const { OnceLock::new() }; TABLES_MAX - 1],
+            later: unset(),
             count: AtomicUsize::new(1),
             table_bytes,
             next_at: AtomicU64::new(next_at),
@@ -81,7 +80,7 @@ impl Group {
         let list_bytes = list.bytes() as u64;
         Self {
             first,
-            later: [const { OnceLock::new() }; TABLES_MAX - 1],
+            later: unset(),
             count: AtomicUsize::new(1),
             table_bytes,
             next_at: AtomicU64::new(u64::MAX),

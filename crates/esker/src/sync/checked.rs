@@ -1,12 +1,14 @@
 //! Replacements for `parking_lot` and `crossbeam-epoch` under the model checker.
 //!
-//! The locks are those of loom, with the names and types of `parking_lot`. The epoch guarantees
+//! The locks are those of loom, with the names and types of `parking_lot`. The cell that is set once is that of
+//! the standard library, with an atomic of loom that says when a thread sees it set. The epoch guarantees
 //! only what the real one guarantees: a deferred function runs as soon as every guard that lived
 //! when it was deferred is gone, on the thread that drops the last of them. The real epoch runs it
 //! later, and its internal orderings would multiply the executions to explore.
 
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+use loom::sync::atomic::{AtomicBool as LoomBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use loom::sync::{RwLockReadGuard, RwLockWriteGuard};
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
@@ -29,6 +31,11 @@ impl<T> Mutex<T> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
+
+    /// Takes the lock if nobody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
+    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {
@@ -42,6 +49,82 @@ impl<T> Deref for MutexGuard<'_, T> {
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.as_mut().expect("a guard is empty only inside of a wait")
+    }
+}
+
+/// A lock for many readers or one writer, without poisoning.
+#[derive(Debug)]
+pub struct RwLock<T>(loom::sync::RwLock<T>);
+
+impl<T: Default> Default for RwLock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> RwLock<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self(loom::sync::RwLock::new(value))
+    }
+
+    /// Waits until nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A cell that is set once. A thread that nothing orders behind the one that set it may find it empty.
+#[derive(Debug)]
+pub struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    is_set: LoomBool,
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        Self { value: std::sync::OnceLock::new(), is_set: LoomBool::new(false) }
+    }
+}
+
+impl<T> OnceLock<T> {
+    /// Sets the value, or gives it back if there is one.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        self.value.set(value)?;
+        self.is_set.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// The value, if this thread sees it.
+    pub fn get(&self) -> Option<&T> {
+        // Read in any case, so that loom knows of those who find nothing.
+        self.is_set.load(Ordering::Acquire).then(|| self.value.get()).flatten()
+    }
+
+    /// The value; set by `make` if there is none.
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        let value = self.value.get_or_init(make);
+        self.is_set.store(true, Ordering::Release);
+        value
+    }
+}
+
+/// See [`super::primitives`]: cells that are not set yet.
+pub fn unset<T, const N: usize>() -> [OnceLock<T>; N] {
+    std::array::from_fn(|_| OnceLock::default())
+}
+
+/// See [`super::primitives`]. Loom does not follow the counts of `std::sync::Arc`, which order whoever is left behind all
+/// others. So this takes the last value, which loom finds only in an exchange.
+pub fn owned<T>(pointer: &AtomicPtr<T>, _: Ordering) -> *mut T {
+    let null = std::ptr::null_mut();
+    match pointer.compare_exchange(null, null, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(pointer) | Err(pointer) => pointer,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr::{self, NonNull};
 
 use super::epoch::{Guard, collect, pin, protects};
-use super::primitives::{Arc, AtomicPtr, Ordering};
+use super::primitives::{Arc, AtomicPtr, Ordering, owned};
 
 /// Holds one `Arc<T>` that can be replaced while others read it.
 ///
@@ -160,7 +160,7 @@ impl<T: Send + Sync + 'static> EpochSlot<T> {
     #[allow(unsafe_code, reason = "follows a pointer of which the slot owns a count")]
     pub fn get_mut(&mut self) -> Option<&T> {
         // SAFETY: null, or the slot owns a count, and nobody can take it out while `self` is borrowed.
-        unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
+        unsafe { owned(&self.pointer, Ordering::Acquire).as_ref() }
     }
 
     /// Puts a value in; the collector drops an earlier one, as [`EpochCell::swap`] does.
@@ -176,7 +176,7 @@ impl<T: Send + Sync + 'static> EpochSlot<T> {
 
 impl<T: Send + Sync + 'static> Drop for EpochSlot<T> {
     fn drop(&mut self) {
-        if let Some(pointer) = NonNull::new(self.pointer.load(Ordering::Relaxed)) {
+        if let Some(pointer) = NonNull::new(owned(&self.pointer, Ordering::Relaxed)) {
             // Nobody borrows the slot, so nobody has loaded the value without a count (invariant 2).
             Retired(pointer).release();
         }

@@ -11,20 +11,36 @@ pub use loom::sync::{
 };
 #[cfg(not(loom))]
 pub use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(loom)]
-pub use super::checked::{Condvar, Life, Mutex, MutexGuard, fence_of_seqcst};
+pub use super::checked::{
+    Condvar, Life, Mutex, MutexGuard, OnceLock, RwLock, fence_of_seqcst, owned, unset,
+};
 #[cfg(not(loom))]
-pub use parking_lot::{Condvar, Mutex, MutexGuard};
+pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// Follows a sequentially consistent operation that orders other operations: loom treats such an
 /// operation only as acquire and release.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn fence_of_seqcst() {}
+
+/// Cells that are not set yet.
+#[cfg(not(loom))]
+#[inline(always)]
+pub fn unset<T, const N: usize>() -> [OnceLock<T>; N] {
+    [const { OnceLock::new() }; N]
+}
+
+/// What a pointer holds that nobody else can reach any more.
+#[cfg(not(loom))]
+#[inline(always)]
+pub fn owned<T>(pointer: &AtomicPtr<T>, order: Ordering) -> *mut T {
+    pointer.load(order)
+}
 
 /// Tells the model checker when a value is complete, when it is used, and when its memory is freed.
 /// Without loom it is empty.
