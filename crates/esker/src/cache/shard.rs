@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 const PREFETCHED: usize = 4;
 /// See [`Shard::has_much_room`].
 const MUCH_ROOM: u64 = 16;
-/// One of so many blocks is kept that were not missed a short while ago. Models of few steps see all of them kept.
-const SAMPLED: u64 = if cfg!(loom) { 1 } else { 8 };
+/// One of so many blocks is kept that were not missed a short while ago.
+const SAMPLED: u64 = 8;
 /// The capacity divided by this: bytes of misses within which a block comes back soon. Iterators hold up to a fifth
 /// before they let blocks go, and read them again.
 const SOON: u64 = 4;

@@ -29,6 +29,8 @@ mod header;
 mod heads;
 mod index;
 mod located;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod meta;
 mod neighbours;
 mod piece;

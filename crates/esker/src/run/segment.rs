@@ -13,13 +13,13 @@ use crate::block::{Codec, EncodedBlock, Layout};
 use crate::budget::Lease;
 use crate::cache::{BlockCache, FrameBuf, IndexEntry, Kept, Resident};
 use crate::error::{Error, IoContext, Result};
+use crate::sync::primitives::{AtomicU8, Mutex, OnceLock};
 use crate::sync::{EpochSlot, Guard};
 use crate::trace::Purpose;
-use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Buffers beyond this are not kept between reads.
@@ -82,7 +82,7 @@ impl Segment {
             values,
             referred: AtomicU64::new(0),
             me: me.clone(),
-            fragments: OnceLock::new(),
+            fragments: OnceLock::default(),
             storage: Storage::default(),
             loading: Mutex::new(()),
             obsolete: AtomicBool::new(false),

@@ -1,6 +1,6 @@
 mod dictionaries;
 mod hostile;
-mod memfs;
+pub mod memfs;
 mod model;
 mod neighbours;
 mod open_files;
