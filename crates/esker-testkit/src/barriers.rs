@@ -36,6 +36,8 @@ struct State {
     done: BTreeMap<Point, usize>,
     /// Which threads came where; by the kind of a thread, without its number.
     seen: BTreeSet<(Point, String)>,
+    /// How often threads came to a point.
+    passed: BTreeMap<Point, usize>,
     opens_for_callers: bool,
     /// How many calls on threads of their own were made, and which of them have ended.
     calls: usize,
@@ -68,6 +70,7 @@ impl Gates for Board {
     fn pass(&self, point: Point) {
         let action = self.change(|state| {
             state.seen.insert((point, kind()));
+            *state.passed.entry(point).or_default() += 1;
             if point == Point::CallerWaits && state.opens_for_callers {
                 state.closed.clear();
             }
@@ -138,6 +141,11 @@ impl Board {
     pub fn wait_done(&self, point: Point, count: usize) {
         let fewer = |state: &mut State| state.done.get(&point).copied().unwrap_or(0) < count;
         self.changed.wait_while(&mut self.state.lock(), fewer);
+    }
+
+    /// How often threads have come to a point.
+    pub fn passed(&self, point: Point) -> usize {
+        self.state.lock().passed.get(&point).copied().unwrap_or(0)
     }
 
     /// Whether any thread has come to a point.

@@ -115,7 +115,7 @@ fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
     let shrinks = wanted < now && !bug!("admission_cache_never_shrinks");
     // Seeded: the cache grows while memtables are filled.
     let grows = wanted > now && (calm || bug!("admission_cache_grows_under_writes"));
-    if wanted.abs_diff(now) < memory / STEP || !(shrinks || grows) {
+    if settings.small_cache || wanted.abs_diff(now) < memory / STEP || !(shrinks || grows) {
         return None;
     }
     settings.set_cache_capacity(wanted);

@@ -12,8 +12,8 @@ use super::shard::{Item, Leaving, Shard};
 use super::slice::Slice;
 use crate::budget::{Buffers, ChunkPool};
 use crate::error::Result;
-use crate::sync::pin;
 use crate::sync::primitives::Mutex;
+use crate::sync::{Gates, KnownGates, Point, pin};
 use crate::trace::Purpose;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -70,6 +70,7 @@ pub struct BlockCache {
     capacity: Total,
     buffers: Arc<Buffers>,
     pins: Pins,
+    gates: KnownGates,
 }
 
 impl BlockCache {
@@ -94,7 +95,18 @@ impl BlockCache {
             capacity: Total::new(capacity_bytes),
             buffers: Arc::default(),
             pins: Pins::new(capacity_bytes),
+            gates: KnownGates::default(),
         }
+    }
+
+    /// The same, with the gates of its database, if there are any.
+    pub fn at(self, gates: &Option<Arc<dyn Gates>>) -> Self {
+        Self { gates: KnownGates::new(gates), ..self }
+    }
+
+    /// Reports where the calling thread is; a test may hold it there. It holds no lock of the cache.
+    pub fn gate(&self, point: Point) {
+        self.gates.pass(point);
     }
 
     /// The account of what is read and written past the cache.
@@ -140,7 +152,7 @@ impl BlockCache {
         for shard in &self.shards {
             shard.lock().set_capacity(0, &mut leaving);
         }
-        self.retire(leaving);
+        self.release(leaving);
     }
 
     /// Takes an index that was loaded, and evicts what does not fit any more.
@@ -252,38 +264,40 @@ impl BlockCache {
         frame: FrameBuf,
     ) -> FramePin {
         // Seeded: most blocks that a scan reads ahead are read again when it comes to them.
-        if bug!("cache_blocks_read_ahead_are_sampled") {
-            return self.insert(slots, i, frame, |shard, size| shard.admits(&slots[i], size));
-        }
-        self.insert(slots, i, frame, |shard, size| shard.may_keep(size))
+        let sampled = bug!("cache_blocks_read_ahead_are_sampled");
+        let (pin, leaving) = self.insert(slots, i, frame, |shard, size| match sampled {
+            true => shard.admits(&slots[i], size),
+            false => shard.may_keep(size),
+        });
+        // The scan is alone with the block that it wants (`load`), so no test may hold it here.
+        self.release(leaving);
+        pin
     }
 
     /// Puts a frame into slot `i`, unless the slot is taken, its shard does not want a frame of its size, or much that
     /// was evicted before it still waits for readers.
-    /// The frame can be used either way.
+    /// The frame can be used either way. The caller retires what has to leave for it.
     fn insert(
         &self,
         slots: &Arc<Slice<Slot>>,
         i: usize,
         frame: FrameBuf,
         wants: impl FnOnce(&mut Shard, u64) -> bool,
-    ) -> FramePin {
+    ) -> (FramePin, Leaving) {
         let shard = self.shard(slots[i].address());
+        let mut leaving = Leaving::default();
         if self.memory.is_full_of_retired() || !wants(&mut shard.lock(), frame.size()) {
-            return frame.share(None);
+            return (frame.share(None), leaving);
         }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
-        let mut leaving = Leaving::default();
-        {
-            let mut shard = shard.lock();
-            if let Some(ghost) = slots[i].vacancy() {
-                shard.insert(pin.clone(), ghost, &mut leaving);
-                slots[i].publish(&pin);
-            }
-            shard.shrink(&mut leaving);
+        let mut shard = shard.lock();
+        if let Some(ghost) = slots[i].vacancy() {
+            shard.insert(pin.clone(), ghost, &mut leaving);
+            slots[i].publish(&pin);
         }
-        self.retire(leaving);
-        pin
+        shard.shrink(&mut leaving);
+        drop(shard);
+        (pin, leaving)
     }
 
     /// Puts a frame into slot `i` if the shard has room for it and the slot is free.
@@ -342,14 +356,18 @@ impl BlockCache {
             self.counters.miss();
             return read(Kept::No).map(FrameBuf::detached);
         }
-        let _flight = self.flights[spread(slots[i].address()) % FLIGHTS].lock();
+        let flight = self.flights[spread(slots[i].address()) % FLIGHTS].lock();
         if let Some(pin) = slots[i].pin() {
             self.counters.hit();
             return Ok(pin);
         }
         self.counters.miss();
         let frame = read(Kept::Yes)?;
-        Ok(self.insert(slots, i, frame, |shard, size| shard.may_keep(size)))
+        let (pin, leaving) = self.insert(slots, i, frame, |shard, size| shard.may_keep(size));
+        // Others find the block from here on, and need not wait until what left for it is retired.
+        drop(flight);
+        self.retire(leaving);
+        Ok(pin)
     }
 
     /// Whether a block of about so many bytes that was missed is kept.
@@ -363,8 +381,19 @@ impl BlockCache {
     }
 
     /// Evicts indexes, and drops the references to frames after a grace period (invariant 2). The caller
-    /// holds no lock.
+    /// holds no lock, and a test may hold it.
     fn retire(&self, leaving: Leaving) {
+        if !leaving.frames.is_empty() {
+            self.gate(Point::BlocksLeave);
+        }
+        if !leaving.evicted.is_empty() {
+            self.gate(Point::IndexLeaves);
+        }
+        self.release(leaving);
+    }
+
+    /// The same, but no test may hold the caller. No lock of a shard is held.
+    fn release(&self, leaving: Leaving) {
         let Leaving { frames, evicted, seen } = leaving;
         let mut indexes = evicted.iter().map(|(_, bytes)| bytes).sum();
         // Seeded: evicted indexes take any amount of memory while some reader is not scheduled.
@@ -408,7 +437,8 @@ impl BlockCache {
             }
         }
         drop(guard);
-        self.retire(leaving);
+        // Whoever drops a segment may hold any lock of the database.
+        self.release(leaving);
     }
 }
 

@@ -162,7 +162,7 @@ impl Core {
             snapshots: Default::default(),
             transactions: Transactions::new(settings.history_bytes, waits.clone()),
             clock: SteadyClock::new(options.clock.clone()),
-            cache: Arc::new(BlockCache::with_pool(settings.cache_bytes, &pool)),
+            cache: Arc::new(BlockCache::with_pool(settings.cache_bytes, &pool).at(&options.gates)),
             counters,
             pacer: Pacer::new(bus.clone(), Share::new(settings.processors)),
             monitor: monitor.clone(),

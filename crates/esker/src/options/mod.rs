@@ -290,6 +290,10 @@ pub struct Options {
     /// The dead bytes that do not count, for tests; otherwise 16 MiB.
     #[doc(hidden)]
     pub small_space: Option<u64>,
+    /// Bytes of the cache, whatever the budget leaves, for tests: the smallest budget gives it 640 KiB, which is more
+    /// than all data of a short test.
+    #[doc(hidden)]
+    pub small_cache: Option<u64>,
 }
 
 /// When and how a log rests in tests.
@@ -352,6 +356,7 @@ impl Default for Options {
             small_cold: false,
             small_rest: None,
             small_space: None,
+            small_cache: None,
         }
     }
 }

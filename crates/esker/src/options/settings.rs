@@ -104,6 +104,8 @@ pub struct Settings {
     pub history_bytes: u64,
     /// Bytes of cached blocks: their share of the split.
     pub cache_bytes: u64,
+    /// Whether that was asked for: then they may never have anything else.
+    pub small_cache: bool,
     /// What they may have now.
     pub cache_now: Arc<AtomicU64>,
     /// Bytes of the largest log file: two of them are in memory, mapped, while writes come in.
@@ -160,7 +162,7 @@ impl Settings {
             .memtable_bytes
             .unwrap_or(memory / (8 * (SEALED_MAX + 1)))
             .clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX.max(options.memtable_bytes.unwrap_or(0)));
-        let asked = options.memtable_bytes.is_some();
+        let (asked, cache_bytes) = (options.memtable_bytes.is_some(), cache_bytes(memory, options));
         let separate_from = options.separate_values_from.unwrap_or(u32::MAX);
         let small_set_bytes =
             if asked { memtable_bytes } else { memtable_bytes.min(SMALL_SET_BYTES) };
@@ -193,8 +195,9 @@ impl Settings {
             small_set_bytes,
             table_bytes: table_bytes(memtable_bytes, asked),
             history_bytes: memtable_bytes * HISTORY_SETS,
-            cache_bytes: memory / 8 * 5,
-            cache_now: Arc::new(AtomicU64::new(memory / 8 * 5)),
+            cache_bytes,
+            small_cache: options.small_cache.is_some(),
+            cache_now: Arc::new(AtomicU64::new(cache_bytes)),
             log_file_bytes: u64::from(options.log_file_bytes)
                 .min((memory / LOG_FILES).max(LOG_FILE_BYTES_MIN)),
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
@@ -334,6 +337,11 @@ fn table_bytes(memtable_bytes: u64, asked: bool) -> u64 {
         false => TABLE_BYTES,
     };
     bytes.max(memtable_bytes / TABLES_MAX as u64).min(memtable_bytes)
+}
+
+/// Bytes of cached blocks in the split; a test may ask for less.
+fn cache_bytes(memory: u64, options: &Options) -> u64 {
+    options.small_cache.unwrap_or(memory / 8 * 5)
 }
 
 /// How much dead space there may be.

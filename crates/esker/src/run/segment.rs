@@ -14,7 +14,7 @@ use crate::budget::Lease;
 use crate::cache::{BlockCache, FrameBuf, IndexEntry, Kept, Resident};
 use crate::error::{Error, IoContext, Result};
 use crate::sync::primitives::{AtomicU8, Mutex, OnceLock};
-use crate::sync::{EpochSlot, Guard};
+use crate::sync::{EpochSlot, Guard, Point};
 use crate::trace::Purpose;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -222,6 +222,7 @@ impl Segment {
         }
         if reads {
             self.used.fetch_or(FOR_LOOKS, Ordering::Relaxed);
+            cache.gate(Point::IndexLoads);
         }
         let index = {
             let _loading = self.loading.lock();
@@ -232,6 +233,9 @@ impl Segment {
             if cache.keeps_indexes() { self.fill(index) } else { SharedIndex::new(index) }
         };
         if let Some(entry) = &index.entry {
+            if reads {
+                cache.gate(Point::IndexLoaded);
+            }
             cache.insert_index(entry.clone());
         }
         Ok(index)

@@ -3,12 +3,14 @@
 //! At a point, a thread calls the [`Gates`] of the options, if there are any, and continues when
 //! they return. So a test can make a flush wait between choosing what to write and writing it,
 //! while the test creates and drops snapshots, keyspaces and branches. Without gates, a point costs
-//! one check of an option that is `None`. Puts, gets and the steps of iterators pass no points; an iterator
-//! passes one each time that it lets go of what it holds.
+//! one check of an option that is `None`. Puts, and gets and steps of iterators that find in memory what they need,
+//! pass no points; an iterator passes one each time that it lets go of what it holds, and a read those of the cache
+//! where it misses an index or evicts something.
 //!
 //! A thread at a point holds no lock that callers of the database take, unless the point says so.
 
 use super::Signal;
+use std::fmt;
 use std::sync::Arc;
 
 /// The point that a thread of the database, or a caller, has reached.
@@ -66,6 +68,17 @@ pub enum Point {
     IngestionRecorded,
     /// An iterator is about to let go of the blocks that it holds.
     IteratorLetsGo,
+    /// A read has not found the index of a segment in memory, and is about to read it or to wait for another read
+    /// that does.
+    IndexLoads,
+    /// A read has put an index into its segment, where others find it, and the cache does not know of it yet.
+    IndexLoaded,
+    /// An index has left the queues of the cache, and its segment still has it.
+    IndexLeaves,
+    /// Blocks have left their slots and the queues of the cache, and nobody has begun to wait for their last readers.
+    /// Those that leave for what a scan reads ahead do not pass here, because the scan keeps others from reading the
+    /// same block meanwhile.
+    BlocksLeave,
     /// A caller is about to wait for background work. Gates that hold this work must release it.
     CallerWaits,
 }
@@ -75,6 +88,29 @@ pub enum Point {
 pub fn pass(gates: Option<&dyn Gates>, point: Point) {
     if let Some(gates) = gates {
         gates.pass(point);
+    }
+}
+
+/// The gates of a database, if it has any, for those who do not know the database.
+#[derive(Clone, Default)]
+pub struct KnownGates(Option<Arc<dyn Gates>>);
+
+impl KnownGates {
+    /// These, or none.
+    pub fn new(gates: &Option<Arc<dyn Gates>>) -> Self {
+        Self(gates.clone())
+    }
+
+    /// Reports that the calling thread has reached a point.
+    #[inline]
+    pub fn pass(&self, point: Point) {
+        pass(self.0.as_deref(), point);
+    }
+}
+
+impl fmt::Debug for KnownGates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KnownGates").field(&self.0.is_some()).finish()
     }
 }
 

@@ -35,7 +35,7 @@ pub use aside::Aside;
 pub use contain::contain;
 pub use epoch::{Guard, collect, pin};
 pub use epoch_cell::{EpochCell, EpochSlot};
-pub use gates::{Gates, Point, pass};
+pub use gates::{Gates, KnownGates, Point, pass};
 pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;

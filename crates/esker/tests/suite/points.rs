@@ -2,6 +2,7 @@
 //! checkpoints and a close, each exactly there. The contents must be those of one order of the same calls, and
 //! no file may be left.
 
+mod cache;
 mod governor;
 mod ingestion;
 mod iterators;

@@ -25,7 +25,7 @@ fn narrow(disk: &CrashFs) -> Options {
 }
 
 /// Changes everything that the sources of an iterator may be, and what is expected.
-fn disturb(db: &Db, pairs: &Mutex<Arc<Pairs>>, round: u64) {
+pub(super) fn disturb(db: &Db, pairs: &Mutex<Arc<Pairs>>, round: u64) {
     let from = (round as usize * 37) % 300;
     let mut steps = vec![Step::Put(from, from + 60, round), Step::Remove(from + 70)];
     if round.is_multiple_of(4) {
