@@ -37,6 +37,10 @@ impl Clock for HandClock {
     }
 }
 
+/// A cache that is smaller than the data of short tests. In a smaller one no block would be kept that was missed: it is
+/// taken for one of 4 KiB, which may be a quarter of the cache.
+pub const SMALL_CACHE: u64 = 16 << 10;
+
 /// Options that make everything small, so that a short test flushes, compacts, splits and rotates.
 pub fn small_options(rng: &mut Rng) -> Options {
     let mut options = Options::default();
@@ -57,6 +61,10 @@ pub fn small_options(rng: &mut Rng) -> Options {
     // Half of all values, and nothing else draws a number for it: seeds mean what they meant before.
     if options.block_bytes == 256 {
         options.separate_values_from = Some(24);
+    }
+    // A third of all, in the same way: a cache of a few segments, which is smaller than the data.
+    if options.partition_bytes == Some(32 << 10) {
+        options.small_cache = Some(SMALL_CACHE);
     }
     options.max_space_amplification = pick(rng, &[1.1, 1.45]);
     options.small_space = Some(pick(rng, &[0, 8 << 10, 16 << 20]));

@@ -10,19 +10,28 @@
 //!    stays where it is while another worker can do what is waited for.
 //! 2. With one worker everything but the thread that syncs the log is repeatable. With two, it is
 //!    not repeatable which of them hurries first.
-//! 3. A thread whose name is [`CHECKPOINT`] stands at the points of a checkpoint whether the
+//! 3. Nobody is held at the points of the cache, where callers may hold locks of their own. But while a caller
+//!    [reads](Keeper::moves_in_reads), it lets a worker take a step there, at random: so what a read finds in memory, or
+//!    has just put there, may belong to a tree that is replaced before the read goes on.
+//! 4. A thread whose name is [`CHECKPOINT`] stands at the points of a checkpoint whether the
 //!    background is held or not.
 
 use esker::internals::sync::{Gates, Point, Signal};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread::ThreadId;
+
+use crate::cache_events::CacheEvents;
+use crate::rng::Rng;
 
 /// The name of a thread that makes a checkpoint and is held at its points.
 pub const CHECKPOINT: &str = "held-checkpoint";
 const LOG: &str = "esker-sync";
 const FLUSH: &str = "esker-flush";
 const WORKER: &str = "esker-worker-";
+/// At so many of 100 points of the cache a worker takes a step while a caller reads.
+const MOVES: u32 = 25;
 
 /// Where a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +73,11 @@ struct State {
     threads: BTreeMap<String, Thread>,
     /// What has happened while it was held: a digest, and how many steps.
     trace: (u64, u64),
+    /// Who reads, and when workers move meanwhile.
+    reads: Option<(ThreadId, Rng)>,
+    /// How often a worker took a step in the middle of a read.
+    mid_reads: u64,
+    cache: CacheEvents,
 }
 
 /// Holds the background of one open database.
@@ -192,6 +206,9 @@ impl Gates for Keeper {
 
     fn pass(&self, point: Point) {
         let mut state = self.state.lock();
+        if state.cache.note(point) {
+            return self.pass_cache(state);
+        }
         if point == Point::CallerWaits {
             if state.held {
                 state.hurry = true;
@@ -247,6 +264,37 @@ impl Keeper {
             self.changed.notify_all();
         }
         self.changed.wait(state);
+    }
+
+    /// Nobody is held at a point of the cache; a caller that reads may let a worker take a step.
+    fn pass_cache(&self, mut state: MutexGuard<'_, State>) {
+        // Where the read has waited for the background, some of it may sleep until the read is over.
+        let calm = state.held && !state.hurry && state.is_settled();
+        let Some((reader, rng)) = &mut state.reads else { return };
+        if !calm || *reader != std::thread::current().id() || !rng.percent(MOVES) {
+            return;
+        }
+        let choice = rng.next();
+        state.mid_reads += 1;
+        drop(state);
+        self.step(choice);
+    }
+
+    /// From now on the calling thread only reads, and workers take steps at some of the points of the cache to which it
+    /// comes, by this seed; `None`: that has ended.
+    pub fn moves_in_reads(&self, seed: Option<u64>) {
+        let reader = std::thread::current().id();
+        self.state.lock().reads = seed.map(|seed| (reader, Rng::new(!seed)));
+    }
+
+    /// What has happened at the points of the cache.
+    pub fn cache(&self) -> CacheEvents {
+        self.state.lock().cache
+    }
+
+    /// How often a worker took a step in the middle of a read.
+    pub fn mid_reads(&self) -> u64 {
+        self.state.lock().mid_reads
     }
 
     /// Holds the background; returns when every worker stands at a point or rests.

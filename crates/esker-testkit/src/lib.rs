@@ -7,7 +7,7 @@
 //! database and reads it back. [`referred`] tells whether the run files of a database are those that
 //! it refers to. [`serial`] tells whether transactions were serializable, and [`parallel`] runs
 //! cases on all processors. [`barriers`] hold threads at points that a test chooses, [`keeper`]
-//! decides about all of their steps. [`files`] and `misfit` work on the real file system, and
+//! decides about all of their steps, and [`cache_events`] counts those of the cache. [`files`] and `misfit` work on the real file system, and
 //! [`orders`] are comparators. All of them are driven by seeds or counters, so that
 //! whatever a test finds can be found again.
 
@@ -23,6 +23,8 @@ mod rng;
 // Under the model checker the engine is built without its interface, and so without these.
 #[cfg(not(loom))]
 pub mod barriers;
+#[cfg(not(loom))]
+pub mod cache_events;
 #[cfg(not(loom))]
 pub mod harness;
 #[cfg(not(loom))]

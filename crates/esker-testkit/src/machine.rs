@@ -93,6 +93,8 @@ pub struct Machine {
     checkpoint: Option<Checkpoint>,
     one_worker: bool,
     cools: bool,
+    /// Whether the cache is smaller than the data.
+    small_cache: bool,
     /// Whether its trees have tiers.
     tiers: bool,
     /// What the background did in earlier lives of the database.
@@ -132,6 +134,7 @@ impl Machine {
             checkpoint: None,
             one_worker: false,
             cools: false,
+            small_cache: false,
             tiers: [0, 2].contains(&(seed % 5)),
             trace: (0, 0),
             copy: None,
@@ -173,6 +176,7 @@ impl Machine {
             with_tiers(&mut options, &mut self.options);
         }
         self.cools = options.small_cold;
+        self.small_cache = options.small_cache.is_some();
         options.fs = self.disk.as_fs();
         options.clock = self.clock.clone();
         if self.withheld.comparator {
@@ -198,6 +202,10 @@ impl Machine {
     pub fn step(&mut self, step: Step) {
         self.make.rng = Rng::new(step.seed);
         self.steps += 1;
+        // The same steps have to take the same way where there is one worker, and what a read misses depends on when
+        // what was evicted is freed.
+        let reads = matches!(step.kind, 550..=839 | 875..=899 | 973..=999) && !self.one_worker;
+        self.keeper.moves_in_reads(reads.then_some(step.seed));
         match step.kind {
             0..=369 => self.write_one(),
             370..=389 => self.branches(),
@@ -229,6 +237,7 @@ impl Machine {
             1073..=1075 => self.check_space(),
             _ => self.withhold(),
         }
+        self.keeper.moves_in_reads(None);
         self.keeper.settle();
         self.note_for_checkpoint();
         self.watch_limit();
@@ -457,6 +466,7 @@ impl Machine {
         if let Some(what) = self.model.see_all(&found, which) {
             panic!("content: {what}");
         }
+        self.read_again(&found, which);
         self.check_forks();
     }
 

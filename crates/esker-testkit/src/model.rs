@@ -22,7 +22,7 @@ mod expected;
 mod filtered;
 mod writes;
 
-pub use expected::Expected;
+pub use expected::{Expected, To};
 pub use filtered::Trimmed;
 pub use writes::{Pair, SEPARATOR};
 

@@ -5,6 +5,8 @@
 
 use super::Machine;
 use super::watched::Place;
+use crate::harness::read_some;
+use crate::model::Model;
 use esker::fs::Fs;
 use esker::internals::run::SegmentMeta;
 use std::collections::HashMap;
@@ -38,6 +40,18 @@ pub struct Reached {
     pub unwaited: u64,
     /// Writes that would have had to wait, and were refused.
     pub refused: u64,
+    /// Walks of cursors.
+    pub cursors: u64,
+    /// How often blocks left the cache for others.
+    pub blocks_left: u64,
+    /// How often indexes did.
+    pub indexes_left: u64,
+    /// Blocks that were read from files right after all blocks had been read.
+    pub blocks_again: u64,
+    /// Indexes that were.
+    pub indexes_again: u64,
+    /// Steps of the background in the middle of a read that has missed or evicted something.
+    pub mid_reads: u64,
 }
 
 impl Reached {
@@ -55,6 +69,12 @@ impl Reached {
             cooled: self.cooled + other.cooled,
             unwaited: self.unwaited + other.unwaited,
             refused: self.refused + other.refused,
+            cursors: self.cursors + other.cursors,
+            blocks_left: self.blocks_left + other.blocks_left,
+            indexes_left: self.indexes_left + other.indexes_left,
+            blocks_again: self.blocks_again + other.blocks_again,
+            indexes_again: self.indexes_again + other.indexes_again,
+            mid_reads: self.mid_reads + other.mid_reads,
         }
     }
 
@@ -72,6 +92,12 @@ impl Reached {
             ("cooled", self.cooled),
             ("unwaited", self.unwaited),
             ("refused", self.refused),
+            ("cursors", self.cursors),
+            ("blocks_left", self.blocks_left),
+            ("indexes_left", self.indexes_left),
+            ("blocks_again", self.blocks_again),
+            ("indexes_again", self.indexes_again),
+            ("mid_reads", self.mid_reads),
         ];
         counts.into_iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect()
     }
@@ -81,6 +107,7 @@ impl Machine {
     /// Notes what this life of the database has come to, at its end.
     pub(super) fn note_reached(&mut self) {
         let stats = self.db().stats();
+        let cache = self.keeper.cache();
         let life = Reached {
             tiers: stats.trees.iter().map(|tree| tree.tiers.len()).max().unwrap_or(0),
             pushes: stats.pushes,
@@ -88,9 +115,31 @@ impl Machine {
             let_go: stats.pins_let_go,
             ingestions: stats.ingestions,
             cooled: stats.bytes_cooled,
+            blocks_left: cache.blocks_left,
+            indexes_left: cache.indexes_left,
+            mid_reads: self.keeper.mid_reads(),
             ..Reached::default()
         };
         self.reached = self.reached.and(life);
+    }
+
+    /// Right after all was read, reads all of it once more: where the cache is smaller than the data, blocks and indexes
+    /// have left it and are read again. `first`: what was found.
+    pub(super) fn read_again(&mut self, first: &Model, which: impl Fn(usize) -> bool + Copy) {
+        if !self.small_cache {
+            return;
+        }
+        self.keeper.moves_in_reads(None);
+        let now = || (self.db().stats().cache_misses, self.keeper.cache().index_loads);
+        let before = now();
+        let again = read_some(self.db(), which).unwrap_or_else(|e| panic!("second read: {e}"));
+        let after = now();
+        // A filter may have changed something since.
+        let difference = self.model.see_all(&again, which).or_else(|| first.difference(&again));
+        let unchanged = difference.is_none() || self.model.has_filters();
+        assert!(unchanged, "the second of two reads: {difference:?}");
+        self.reached.blocks_again += after.0 - before.0;
+        self.reached.indexes_again += after.1 - before.1;
     }
 
     /// Looks whether the governor has changed the limit of the cache.

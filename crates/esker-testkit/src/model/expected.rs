@@ -1,6 +1,7 @@
 //! What an iterator must show.
 
 use super::writes::Pair;
+use std::ops::Range;
 
 /// A key and what it may show; it is one thing only, unless a compaction filter may have been asked
 /// about the key.
@@ -29,6 +30,23 @@ impl Line {
     }
 }
 
+/// Where a cursor is sent.
+#[derive(Clone, Copy)]
+pub enum To<'a> {
+    /// To the first entry.
+    First,
+    /// To the last entry.
+    Last,
+    /// To the first entry that is not before a place.
+    From(&'a dyn Fn(&[u8]) -> bool),
+    /// To the last entry that is not behind a place.
+    UpTo(&'a dyn Fn(&[u8]) -> bool),
+    /// To the next entry.
+    Next,
+    /// To the previous entry.
+    Prev,
+}
+
 /// What an iterator must still show, from both ends. What it has shown once it must show again.
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
@@ -53,24 +71,59 @@ impl Expected {
 
     /// Takes what an iterator has found at one end. Whether that is right.
     pub fn take(&mut self, forward: bool, found: Option<(&[u8], &[u8])>) -> bool {
-        while self.front < self.back {
-            let at = if forward { self.front } else { self.back - 1 };
+        let Some(met) = self.meet(self.front..self.back, forward, found) else { return false };
+        if forward {
+            self.front = met.map_or(self.back.max(self.front), |at| at + 1);
+        } else {
+            self.back = met.unwrap_or(self.front.min(self.back));
+        }
+        true
+    }
+
+    /// Where among these lines stands who goes through them in one direction and shows what was found; nowhere if
+    /// nothing was found. `None`: that cannot be.
+    fn meet(
+        &mut self,
+        mut range: Range<usize>,
+        forward: bool,
+        found: Option<(&[u8], &[u8])>,
+    ) -> Option<Option<usize>> {
+        while let Some(at) = if forward { range.next() } else { range.next_back() } {
             let line = &mut self.lines[at];
-            let here = found.is_some() && line.take(found);
-            // Keys that the iterator has passed over show nothing.
-            if !here && !line.take(None) {
-                return false;
+            if found.is_some() && line.take(found) {
+                return Some(Some(at));
             }
-            if forward {
-                self.front += 1;
-            } else {
-                self.back -= 1;
-            }
-            if here {
-                return true;
+            // Keys that were passed over show nothing.
+            if !line.take(None) {
+                return None;
             }
         }
-        found.is_none()
+        found.is_none().then_some(None)
+    }
+
+    /// Takes what a cursor shows after a move from where it stood. Where it stands now; `None`: that is wrong.
+    pub fn follow(
+        &mut self,
+        stood: Option<usize>,
+        to: To<'_>,
+        found: Option<(&[u8], &[u8])>,
+    ) -> Option<Option<usize>> {
+        let (lines, end) = (&self.lines, self.lines.len());
+        let (range, forward) = match (to, stood) {
+            (To::First, _) => (0..end, true),
+            (To::Last, _) => (0..end, false),
+            (To::From(is_before), _) => {
+                (lines.partition_point(|line| is_before(&line.key))..end, true)
+            }
+            (To::UpTo(is_behind), _) => {
+                (0..lines.partition_point(|line| !is_behind(&line.key)), false)
+            }
+            (To::Next, Some(at)) => (at + 1..end, true),
+            (To::Prev, Some(at)) => (0..at, false),
+            // A cursor on no entry stays there.
+            (To::Next | To::Prev, None) => (0..0, true),
+        };
+        self.meet(range, forward, found)
     }
 
     /// Places the front on the first key that does not lie before.

@@ -2,7 +2,7 @@
 
 use esker::{Db, ErrorKind, LogKind, Options, Recovery};
 use esker_testkit::faultfs::{Effect, Op, Rule};
-use esker_testkit::harness::{tiny_options, with_tiers};
+use esker_testkit::harness::{SMALL_CACHE, tiny_options, with_tiers};
 use esker_testkit::{FaultFs, Rng};
 use std::io;
 use std::time::Duration;
@@ -15,6 +15,7 @@ pub(super) fn options(faults: &FaultFs, rng: &mut Rng) -> Options {
     if rng.percent(35) {
         with_tiers(&mut options, rng);
     }
+    options.small_cache = rng.percent(35).then_some(SMALL_CACHE);
     options.fs = faults.as_fs();
     options.log = if rng.percent(50) { LogKind::Plain } else { LogKind::Mapped };
     options.sync_interval = rng.percent(50).then_some(Duration::from_millis(1));

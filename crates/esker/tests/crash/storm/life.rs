@@ -3,6 +3,7 @@
 use super::failures::{PATH, fault, is_expected, options, reopen};
 use super::world::{Change, History, SPACES, World, difference, read, root};
 use esker::{Db, Durability, ErrorKind};
+use esker_testkit::cache_events::CacheCounter;
 use esker_testkit::faultfs::{Op, Rule};
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,6 +61,8 @@ pub(super) struct Life {
     /// Numbers marks and names, over all lives.
     pub(super) serial: usize,
     pub(super) reached: Reached,
+    /// What happens in the caches of the databases that it opens.
+    pub(super) cache: Arc<CacheCounter>,
 }
 
 /// What lives came to.
@@ -72,6 +75,9 @@ pub(super) struct Reached {
     pub(super) without_trace: u64,
     /// Writes that did not wait and would have had to.
     pub(super) refused: u64,
+    /// Blocks and indexes that were read from files right after everything had been read.
+    pub(super) blocks_again: u64,
+    pub(super) indexes_again: u64,
 }
 
 impl Reached {
@@ -80,6 +86,8 @@ impl Reached {
         self.pieces += other.pieces;
         self.without_trace += other.without_trace;
         self.refused += other.refused;
+        self.blocks_again += other.blocks_again;
+        self.indexes_again += other.indexes_again;
     }
 }
 
@@ -296,6 +304,17 @@ impl Life {
         }
     }
 
+    /// Reads once more what was found: where the cache is smaller than the data, much of it has left the cache.
+    pub(super) fn read_again(&mut self, db: &Db, found: &World) {
+        let now = || (db.stats().cache_misses, self.cache.events().index_loads);
+        let before = now();
+        let again = read(db).unwrap_or_else(|error| panic!("second read: {error}"));
+        assert!(again == *found, "the second of two reads: {}", difference(&again, found));
+        let after = now();
+        self.reached.blocks_again += after.0 - before.0;
+        self.reached.indexes_again += after.1 - before.1;
+    }
+
     pub(super) fn fair_weather(&self) {
         self.faults.clear();
         self.disk.set_capacity(None);
@@ -307,14 +326,17 @@ impl Life {
         if self.rng.percent(50) {
             self.fair_weather();
         }
-        match Db::open_with(PATH, options(&self.faults, &mut self.rng)) {
+        let mut first = options(&self.faults, &mut self.rng);
+        first.gates = Some(self.cache.clone());
+        match Db::open_with(PATH, first) {
             Ok(db) => return db,
             Err(error) if is_expected(&error) => {}
             Err(error) => assert!(self.progress.dropped(&self.faults), "open: {error}"),
         }
         self.fair_weather();
         self.faults.forget_failed_syncs();
-        let options = options(&self.faults, &mut self.rng);
+        let mut options = options(&self.faults, &mut self.rng);
+        options.gates = Some(self.cache.clone());
         reopen(options, self.progress.dropped(&self.faults)).unwrap_or_else(|e| panic!("{e}"))
     }
 }

@@ -166,6 +166,7 @@ fn use_after(db: Db, faults: FaultFs, disk: &CrashFs, found: World, seed: u64) -
         world: found,
         serial: 900_000,
         reached: Reached::default(),
+        cache: Arc::default(),
         rng,
     };
     let steps = 5 + life.rng.below(20);
@@ -267,6 +268,7 @@ fn workload(seed: u64) -> (u64, Reached) {
         world,
         serial: 0,
         reached: Reached::default(),
+        cache: Arc::default(),
         rng,
     };
     let (mut points, mut db) = (0, Some(db));
@@ -289,6 +291,7 @@ fn workload(seed: u64) -> (u64, Reached) {
         disk.set_hook(None);
         life.fair_weather();
         let found = read(&next).unwrap_or_else(|error| panic!("read: {error}"));
+        life.read_again(&next, &found);
         let end = life.history.steps.len();
         let floor = &life.progress;
         let dropped = floor.dropped(&life.faults);
@@ -323,7 +326,8 @@ fn faults_and_crashes_together_leave_a_prefix() {
     let reached = reached.into_inner().unwrap();
     eprintln!("{reached:?}");
     if number("ESKER_SEED").is_none() {
-        let Reached { ingestions, pieces, without_trace, refused } = reached;
+        let Reached { ingestions, pieces, without_trace, refused, .. } = reached;
         assert!(ingestions > 0 && pieces > 0 && without_trace > 0 && refused > 0, "{reached:?}");
+        assert!(reached.blocks_again > 0 && reached.indexes_again > 0, "{reached:?}");
     }
 }
