@@ -93,7 +93,10 @@ impl<C: Cursor + 'static> Sources<C> {
         if !bug!("iter_left_cursors_stay") {
             cursors.clear();
         }
-        self.seq_bounds.clear();
+        // Seeded: bounds of sources of before hide what is newer than a range tombstone.
+        if !bug!("iter_left_bounds_stay") {
+            self.seq_bounds.clear();
+        }
         (self.cursors, self.nodes) = (cursors, nodes);
         if self.cursors.capacity() <= SOURCES_MAX {
             // A thread that ends keeps nothing.

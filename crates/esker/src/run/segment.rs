@@ -236,6 +236,8 @@ impl Segment {
             if reads {
                 cache.gate(Point::IndexLoaded);
             }
+            // Seeded: an index that a read has loaded stands in no queue, and never leaves.
+            bug!("run_loaded_index_in_no_queue", return Ok(index));
             cache.insert_index(entry.clone());
         }
         Ok(index)

@@ -20,9 +20,11 @@ mod ingestion;
 mod ingestion_ranges;
 mod iterators;
 mod keyspaces;
+mod left_behind;
 mod life;
 mod limits;
 mod maintenance;
+mod many_times;
 mod memory;
 #[cfg(unix)]
 mod names;

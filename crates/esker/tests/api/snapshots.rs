@@ -1,5 +1,6 @@
-use super::{entries, fill, fresh, key, keys, text, value};
-use esker::ErrorKind;
+use super::{Place, entries, fill, fresh, key, keys, small, text, value};
+use esker::{Db, ErrorKind, Stats};
+use esker_testkit::harness::SMALL_CACHE;
 
 #[test]
 fn a_snapshot_sees_its_moment_in_every_keyspace() {
@@ -21,7 +22,23 @@ fn a_snapshot_sees_its_moment_in_every_keyspace() {
 
 #[test]
 fn a_snapshot_keeps_its_versions_through_flushes_and_compactions() {
-    let (_place, db) = fresh();
+    keep_versions(None);
+}
+
+/// The same, where blocks and indexes leave the cache between two reads of a snapshot.
+#[test]
+fn a_snapshot_keeps_its_versions_in_a_cache_smaller_than_they_are() {
+    let stats = keep_versions(Some(SMALL_CACHE));
+    let indexes = stats.memory.indexes + stats.memory.filters;
+    let missed = stats.cache_misses;
+    assert!(missed > 600 && indexes < 2 * SMALL_CACHE, "{missed} blocks, {indexes} of indexes");
+}
+
+fn keep_versions(small_cache: Option<u64>) -> Stats {
+    let place = Place::new();
+    let mut options = small();
+    options.small_cache = small_cache;
+    let db = Db::open_with(place.path(), options).unwrap();
     let space = db.default_keyspace();
     let mut moments = Vec::new();
     for round in 0..5 {
@@ -32,14 +49,20 @@ fn a_snapshot_keeps_its_versions_through_flushes_and_compactions() {
     db.remove_range(key(100)..key(200)).unwrap();
     db.compact().unwrap();
     db.wait_until_idle().unwrap();
-    for (round, moment) in moments.iter().enumerate() {
-        for number in (0..400).step_by(13) {
+    // Moments take turns, so what one has read the others evict where the cache is small.
+    for number in (0..400).step_by(13) {
+        for (round, moment) in moments.iter().enumerate() {
             let found = moment.get(&space, key(number)).unwrap();
             assert_eq!(text(found), Some(value(number, round)), "{number} of round {round}");
         }
-        assert_eq!(moment.iter(&space).unwrap().count(), 400);
+    }
+    for (round, moment) in moments.iter().enumerate() {
+        let found: Vec<_> = entries(moment.iter(&space).unwrap());
+        let expected = (0..400).map(|n| (key(n).into_bytes(), value(n, round).into_bytes()));
+        assert!(found == expected.collect::<Vec<_>>(), "round {round}");
     }
     assert_eq!(db.iter().unwrap().count(), 300);
+    db.stats()
 }
 
 #[test]

@@ -64,6 +64,15 @@ fn a_database_is_the_map_that_it_should_be() {
         // Else it does not try what it is there for, and finds nothing in it.
         assert_eq!(reached.tiers, TIERS_MAX, "{reached:?}");
         assert_eq!(reached.missing(), Vec::<&str>::new(), "{reached:?}");
+        // A few large values leave a cache, too, in which everything else has room.
+        for (count, per) in [
+            (reached.blocks_left, 10),
+            (reached.indexes_left, 10),
+            (reached.blocks_again, 20),
+            (reached.indexes_again, 200),
+        ] {
+            assert!(count * per >= done, "{count}, not one in {per} of {done}: {reached:?}");
+        }
     }
 }
 
