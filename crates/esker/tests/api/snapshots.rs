@@ -28,10 +28,8 @@ fn a_snapshot_keeps_its_versions_through_flushes_and_compactions() {
 /// The same, where blocks and indexes leave the cache between two reads of a snapshot.
 #[test]
 fn a_snapshot_keeps_its_versions_in_a_cache_smaller_than_they_are() {
-    let stats = keep_versions(Some(SMALL_CACHE));
-    let indexes = stats.memory.indexes + stats.memory.filters;
-    let missed = stats.cache_misses;
-    assert!(missed > 600 && indexes < 2 * SMALL_CACHE, "{missed} blocks, {indexes} of indexes");
+    let missed = keep_versions(Some(SMALL_CACHE)).cache_misses;
+    assert!(missed > 600, "{missed} blocks were read from files");
 }
 
 fn keep_versions(small_cache: Option<u64>) -> Stats {
