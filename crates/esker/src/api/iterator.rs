@@ -52,8 +52,8 @@ impl fmt::Debug for Iter {
     }
 }
 
-/// The two ends of an iterator. Each end has its own scan, the back from its first use on. When both
-/// are in use, each stops where the other stands.
+/// The two ends of an iterator. Each end that is in use has its own scan. When both are in use, each stops where the
+/// other stands.
 struct Ends<O: DbOrder> {
     order: O,
     front: End<O, Scan<O>>,
@@ -82,30 +82,22 @@ struct End<O: DbOrder, S> {
     order: PhantomData<O>,
 }
 
-impl<O: DbOrder, S: BorrowMut<Scan<O>> + From<Scan<O>>> End<O, S> {
+impl<O: DbOrder, S: BorrowMut<Scan<O>>> End<O, S> {
     fn new(scan: Option<S>) -> Self {
         Self { scan, place: Place::Outside, order: PhantomData }
     }
 
-    /// The scan of this end, which at first use sees what that of the other end sees.
-    #[inline]
-    fn scan<T: BorrowMut<Scan<O>>>(&mut self, other: Option<&T>) -> Option<&mut Scan<O>> {
-        if self.scan.is_none() {
-            self.scan = other.map(|other| other.borrow().again().into());
-        }
-        self.scan.as_mut().map(S::borrow_mut)
-    }
-
     /// Advances this end. Returns its scan if it then stands on an entry to return.
     #[inline]
-    fn advance<T: BorrowMut<Scan<O>> + From<Scan<O>>>(
+    fn advance<T: BorrowMut<Scan<O>>>(
         &mut self,
         order: &O,
         other: &End<O, T>,
         forward: bool,
     ) -> Result<Option<&Scan<O>>> {
         let place = self.place;
-        let Some(scan) = self.scan(other.scan.as_ref()) else { return Ok(None) };
+        let Some(scan) = &mut self.scan else { return Ok(None) };
+        let scan = scan.borrow_mut();
         let moved = match (place, forward) {
             (Place::Done | Place::Failed, _) => return Ok(None),
             (Place::Before, _) => scan.refusal().map_or(Ok(()), Err),
@@ -171,12 +163,33 @@ impl<O: DbOrder> Ends<O> {
 
     /// Lets the front begin anew, at the first entry, and leave values in pieces where they lie.
     fn leave_pieces(&mut self) {
-        let mut scan = self.front.scan.as_ref().map(Scan::again);
-        scan.iter_mut().for_each(|scan| scan.reading.leaves_pieces = true);
-        self.front = End::new(scan);
+        self.prepare(true);
+        self.front.place = Place::Outside;
+        if let Some(scan) = &mut self.front.scan {
+            scan.begin_anew();
+            scan.reading.leaves_pieces = true;
+        }
+    }
+
+    /// Sees to it that an end has a scan. A new iterator has one, which the front has until the back is used first.
+    #[inline]
+    fn prepare(&mut self, forward: bool) {
+        let (front, back) = (&mut self.front, &mut self.back);
+        if forward && front.scan.is_none() {
+            front.scan = back.scan.as_deref().map(Scan::again);
+        }
+        if !forward && back.scan.is_none() {
+            let is_new = |scan: &mut Scan<O>| !scan.reading.leaves_pieces;
+            let new = match front.place {
+                Place::Outside => front.scan.take_if(is_new),
+                _ => None,
+            };
+            back.scan = new.or_else(|| front.scan.as_ref().map(Scan::again)).map(Box::new);
+        }
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.prepare(true);
         let Some(scan) = &mut self.front.scan else { return Ok(()) };
         let sought = scan.seek(key).and_then(|()| scan.trust());
         let valid = scan.valid();
@@ -193,6 +206,7 @@ impl<O: DbOrder> Ends<O> {
     /// Advances one end. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
+        self.prepare(forward);
         let Self { order, front, back } = self;
         if forward { front.advance(order, back, true) } else { back.advance(order, front, false) }
     }

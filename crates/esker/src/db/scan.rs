@@ -291,8 +291,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         if self.inner.is_some() && self.partition == index {
             return Ok(());
         }
-        self.count_steps();
-        self.inner = None;
+        self.begin_anew();
         self.partition = index;
         let partition = &self.scope.tree.partitions()[index];
         let runs = partition.deltas.len() + 1 + self.scope.tree.rows().len();
@@ -353,9 +352,9 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         Ok(())
     }
 
-    /// Adds the entries that the present partition's iterator skipped.
-    fn count_steps(&mut self) {
-        self.steps += self.inner.as_ref().map_or(0, |inner| inner.steps());
+    /// Stands nowhere, as before the first seek. What the present partition's iterator skipped is added up.
+    pub fn begin_anew(&mut self) {
+        self.steps += self.inner.take().map_or(0, |inner| inner.steps());
     }
 
     /// The bounds, cut to the partition: its segments, and the runs of the spans above it, may
@@ -372,7 +371,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
 
 /// The parameters of a scan, except the order, which is a type. It stands in the scan: memory of its own would be an
 /// allocation for each new iterator.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scope {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
@@ -380,27 +379,26 @@ pub struct Scope {
     tree: Arc<Tree>,
     at: Moment,
     bounds: Bounds,
-    /// Whether it counts as an iterator over its state.
-    counted: bool,
+    /// Whether it counts as an iterator over its state, or belongs to one that does; `None`: neither.
+    counts: Counts,
 }
 
-impl Clone for Scope {
+/// See [`Scope::counts`]. An iterator counts once, however many scans it has.
+#[derive(Debug)]
+struct Counts(Option<bool>);
+
+impl Clone for Counts {
     fn clone(&self) -> Self {
-        if self.counted {
-            self.state.count_iterator(true);
-        }
-        let (core, keyspace) = (self.core.clone(), self.keyspace.clone());
-        let (state, tree, bounds) = (self.state.clone(), self.tree.clone(), self.bounds.clone());
-        Self { core, keyspace, state, tree, at: self.at, bounds, counted: self.counted }
+        Self(self.0.map(|_| false))
     }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        if !self.counted {
-            return;
+        let Some(counts) = self.counts.0 else { return };
+        if counts {
+            self.state.count_iterator(false);
         }
-        self.state.count_iterator(false);
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
             // The last iterator over an old state wakes the workers, who look whether anybody refers to it.
             (self.state, self.tree) = (self.core.state.load_arc(), Arc::default());
@@ -423,7 +421,7 @@ impl Scope {
             state.count_iterator(true);
         }
         let (core, keyspace) = (core.clone(), keyspace.clone());
-        Self { core, keyspace, state, tree, at, bounds, counted }
+        Self { core, keyspace, state, tree, at, bounds, counts: Counts(counted.then_some(true)) }
     }
 }
 

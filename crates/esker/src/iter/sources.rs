@@ -5,6 +5,7 @@
 //! thread: empty lists and buffers, which refer to no version and hold no block. It is in no account: at most about 45 KiB
 //! for each thread.
 
+use super::bounds::Bounds;
 use super::loser_tree::{Contender, LoserTree};
 use crate::base::{Cursor, KeyOrder, Seq};
 use std::any::Any;
@@ -30,6 +31,8 @@ pub struct Sources<C> {
     nodes: Vec<Contender>,
     /// Buffers for cursors that are still to be made.
     buffers: Vec<Vec<u8>>,
+    /// The bounds of the iterator.
+    pub(super) bounds: Bounds,
 }
 
 impl<C: Cursor + 'static> Sources<C> {
@@ -97,7 +100,7 @@ impl<C: Cursor + 'static> Sources<C> {
         if !bug!("iter_left_bounds_stay") {
             self.seq_bounds.clear();
         }
-        (self.cursors, self.nodes) = (cursors, nodes);
+        (self.cursors, self.nodes, self.bounds) = (cursors, nodes, Bounds::default());
         if self.cursors.capacity() <= SOURCES_MAX {
             // A thread that ends keeps nothing.
             let _ = LEFT.try_with(|left| left.set(Some(self)));
@@ -107,7 +110,13 @@ impl<C: Cursor + 'static> Sources<C> {
 
 impl<C> Default for Sources<C> {
     fn default() -> Self {
-        Self { cursors: Vec::new(), seq_bounds: Vec::new(), nodes: Vec::new(), buffers: Vec::new() }
+        Self {
+            cursors: Vec::new(),
+            seq_bounds: Vec::new(),
+            nodes: Vec::new(),
+            buffers: Vec::new(),
+            bounds: Bounds::default(),
+        }
     }
 }
 

@@ -74,6 +74,15 @@ enum Place {
 /// After this many consecutive entries that are not shown, a seek is cheaper than further steps.
 const LEAP_AFTER: u32 = 8;
 
+/// All keys.
+static EVERYTHING: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
+
+/// The bounds of an iterator, which stand with its sources: an iterator is moved when it is made, and they are large.
+#[inline]
+fn bounds_of<C>(sources: &Option<Box<Sources<C>>>) -> &Bounds {
+    sources.as_ref().map_or(&EVERYTHING, |sources| &sources.bounds)
+}
+
 /// The newest visible version of a key: its sequence number, its kind, and how its value is read if it is
 /// separated.
 type Newest = (Seq, Kind, Option<LaterValue>);
@@ -98,7 +107,6 @@ pub struct VisibleIter<C: Cursor + 'static, O: KeyOrder, T> {
     steps: u64,
     /// The error of the entry at `key`, while the iterator is on an entry that is refused.
     refused: Option<Error>,
-    bounds: Bounds,
     /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
     high_head: u64,
     /// The head of the lower bound, or 0: keys with greater heads are inside.
@@ -127,6 +135,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Bound::Included(high) | Bound::Excluded(high) => order.head(high),
             Bound::Unbounded => u64::MAX,
         };
+        sources.bounds = bounds;
         let (key, value) = (sources.buffer(), sources.buffer());
         Self {
             tree: sources.tree(order.clone()),
@@ -142,7 +151,6 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             operands: Operands::default(),
             steps: 0,
             refused: None,
-            bounds,
             high_head,
             low_head,
             place: Place::Outside,
@@ -196,13 +204,13 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// The bounds.
     pub fn bounds(&self) -> &Bounds {
-        &self.bounds
+        bounds_of(&self.sources)
     }
 
     /// Goes to the first entry inside the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.place = Place::Outside;
-        match &self.bounds.low {
+        match &bounds_of(&self.sources).low {
             Bound::Included(low) => self.tree.seek(low, self.at)?,
             Bound::Excluded(low) => self.tree.seek(low, 0)?,
             Bound::Unbounded => self.tree.seek_to_first()?,
@@ -213,7 +221,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the last entry inside the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.place = Place::Outside;
-        match &self.bounds.high {
+        match &bounds_of(&self.sources).high {
             Bound::Excluded(high) => self.tree.seek_before(high)?,
             Bound::Included(high) => {
                 self.tree.seek(high, 0)?;
@@ -226,7 +234,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// Goes to the first entry inside the bounds whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        if let Bound::Included(low) | Bound::Excluded(low) = &self.bounds.low
+        if let Bound::Included(low) | Bound::Excluded(low) = &bounds_of(&self.sources).low
             && self.order.compare(key, low).is_le()
         {
             return self.seek_to_first();
@@ -238,7 +246,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// Goes to the last entry inside the bounds whose key is less than `key`.
     pub fn seek_before(&mut self, key: &[u8]) -> Result<()> {
-        if let Bound::Included(high) | Bound::Excluded(high) = &self.bounds.high
+        if let Bound::Included(high) | Bound::Excluded(high) = &bounds_of(&self.sources).high
             && self.order.compare(key, high).is_gt()
         {
             return self.seek_to_last();
@@ -558,7 +566,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         if self.tree.head() < self.high_head {
             return false;
         }
-        match &self.bounds.high {
+        match &bounds_of(&self.sources).high {
             Bound::Unbounded => false,
             Bound::Included(high) => self.order.compare(self.tree.key(), high).is_gt(),
             Bound::Excluded(high) => self.order.compare(self.tree.key(), high).is_ge(),
@@ -572,7 +580,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         if self.tree.head() > self.low_head {
             return false;
         }
-        match &self.bounds.low {
+        match &bounds_of(&self.sources).low {
             Bound::Unbounded => false,
             Bound::Included(low) => self.order.compare(self.tree.key(), low).is_lt(),
             Bound::Excluded(low) => self.order.compare(self.tree.key(), low).is_le(),

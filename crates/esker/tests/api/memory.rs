@@ -106,7 +106,10 @@ fn forget_a_thousand(compacted: bool) {
     }
     let held = db.stats().held;
     assert_eq!(held.iterators, 1000);
-    assert!(held.pinned <= most_pinned(memory), "{} bytes are pinned", held.pinned);
+    // Compactions go on meanwhile: iterators over what they leave hold less than their share, and these shares together
+    // have a bound of their own.
+    let others = if compacted { 0 } else { memory / 8 };
+    assert!(held.pinned <= most_pinned(memory) + others, "{} bytes are pinned", held.pinned);
     assert!(db.stats().pins_let_go > 500, "{} let go", db.stats().pins_let_go);
     // They see what they saw, and go on from both ends.
     load(&db, KEYS, 1, &[8; 300]);
