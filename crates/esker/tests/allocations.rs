@@ -79,7 +79,7 @@ fn assert_few(all: &Keyspace, sources: &str) {
         places().for_each(|place| assert!(all.get_into(place, &mut value).unwrap()));
     });
     // What is still in a memtable is copied.
-    let flushed = |at: u64| at % IN_MEMORY as u64 != 0;
+    let flushed = |at: u64| !at.is_multiple_of(IN_MEMORY as u64);
     let pinned = allocations_of(|| {
         let places = numbers().filter(|at| flushed(*at));
         places.for_each(|at| assert_eq!(all.get_pinned(key(at)).unwrap().unwrap().len(), 100));
