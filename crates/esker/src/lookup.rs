@@ -130,18 +130,6 @@ impl<'a> Seen<'a> {
         let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
         Held::Block { pin, range: (start, start + self.bytes.len()) }
     }
-
-    /// Keeps the value for any time. Its block counts as what iterators hold does, until its owner says that it
-    /// [lets it go](Held::let_go); where all of them hold too much, the value is copied.
-    pub fn keep(self, pins: &Pins) -> Held {
-        // Seeded: values that a program keeps hold blocks without a bound.
-        if pins.have_room() || bug!("api_pinned_values_without_bound") {
-            let held = self.hold();
-            pins.add(held.pinned());
-            return held;
-        }
-        Held::Copy(self.bytes.to_vec())
-    }
 }
 
 /// A value that stays readable while this lives, without an epoch.
@@ -167,6 +155,17 @@ impl Held {
         }
     }
 
+    /// Keeps the value for any time. Its block counts as what iterators hold does, until its owner says that it
+    /// [lets it go](Held::let_go); where all of them hold too much, the value is copied.
+    pub fn keep(self, pins: &Pins) -> Self {
+        // Seeded: values that a program keeps hold blocks without a bound.
+        if pins.have_room() || bug!("api_pinned_values_without_bound") {
+            pins.add(self.pinned());
+            return self;
+        }
+        Self::Copy(self.bytes().to_vec())
+    }
+
     /// Bytes of the block that it pins.
     fn pinned(&self) -> u64 {
         match self {
@@ -175,7 +174,7 @@ impl Held {
         }
     }
 
-    /// A value that was [kept](Seen::keep) is about to be dropped.
+    /// A value that was [kept](Held::keep) is about to be dropped.
     pub fn let_go(&self, pins: &Pins) {
         // Seeded: values that are gone still count as pinned.
         bug!("api_pinned_values_still_count", return);

@@ -107,10 +107,14 @@ fn a_child_is_refused_and_its_parent_goes_on() {
             assert_eq!(code, 0, "round {round}: call {code} did not say that it is forked");
             // The same with everything given up in the child.
             let owned = (db.clone(), more.clone(), snapshot.clone(), more.iter().unwrap());
+            let first = 0_u64.to_be_bytes();
+            let values = (more.get_pinned(first).unwrap(), more.get_reader(first).unwrap());
+            assert!(values.0.is_some() && values.1.is_some());
             let code = in_a_child(|| {
                 drop(iter);
                 drop(snapshot);
                 drop(owned);
+                drop(values);
                 0
             });
             assert_eq!(code, 0);

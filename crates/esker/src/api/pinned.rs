@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// A value that [`crate::Keyspace::get_pinned`] or [`crate::Snapshot::get_pinned`] found: its bytes, where they lie.
 ///
 /// It shows the value as it was when it was read, whatever happens to the key. It keeps the block of the value in memory, which
-/// may be much larger than the value. What all of these and all iterators keep is bounded by an eighth of
-/// [`crate::Options::memory`]: beyond that, new ones have a copy. Drop one soon, or copy what is needed for long.
+/// may be much larger than the value. While all of these and all iterators keep more than an eighth of
+/// [`crate::Options::memory`], a new one is a copy. Drop one soon, or copy what is needed for long.
 ///
 /// # Example
 /// ```
@@ -39,8 +39,9 @@ impl<'a> PinnedValue<'a> {
         key: &[u8],
         at: Option<Moment>,
     ) -> Result<Option<Self>> {
-        let held = core.get(keyspace, key, at, |value| value.keep(core.cache.pins()))?;
-        Ok(held.map(|held| Self { held: Some(held), core }))
+        let held = core.get(keyspace, key, at, |value| value.hold())?;
+        // It counts from here on: a get may still fail after it has found a value.
+        Ok(held.map(|held| Self { held: Some(held.keep(core.cache.pins())), core }))
     }
 }
 

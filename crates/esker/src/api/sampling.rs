@@ -51,7 +51,8 @@ impl Keyspace {
     /// `count` entries of a range, chosen at random, in key order: each choice is as likely as any other, whatever the keys
     /// and the runs are. All entries of the range, if it does not have more.
     ///
-    /// It counts the range as [`Keyspace::count`] does, and reads the run segments in which chosen entries lie.
+    /// It counts the range as [`Keyspace::count`] does, and then reads the parts in which chosen entries lie: run segments, or
+    /// what it had to read to count it.
     ///
     /// # Errors
     /// As [`Keyspace::count`].
@@ -76,6 +77,9 @@ impl Keyspace {
         count: usize,
     ) -> Result<Vec<Pair>> {
         let (now, pieces) = self.pieces(range)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let mut counted = Vec::with_capacity(pieces.len());
         let mut total = 0_u64;
         for Piece { bounds, entries } in pieces {

@@ -33,7 +33,11 @@ pub struct ValueReader {
 
 impl Drop for ValueReader {
     fn drop(&mut self) {
-        if let Value::Whole(held) = &self.value {
+        let value = std::mem::replace(&mut self.value, Value::Whole(Held::Copy(Vec::new())));
+        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+        if self.handle.core.is_forked() {
+            std::mem::forget(value);
+        } else if let Value::Whole(held) = value {
             held.let_go(self.handle.core.cache.pins());
         }
     }
@@ -55,13 +59,13 @@ impl ValueReader {
         let (handle, state) = (&keyspace.handle, keyspace.state());
         let take = |seen: Seen<'_>| match seen.pieces() {
             Some(pieces) => Ok(pieces.clone()),
-            None => Err(seen.keep(handle.core.cache.pins())),
+            None => Err(seen.hold()),
         };
         let found: Option<Result<Pieces, Held>> =
             handle.core.get_as((state, key, at), true, take)?;
         let value = match found {
             None => return Ok(None),
-            Some(Err(held)) => Value::Whole(held),
+            Some(Err(held)) => Value::Whole(held.keep(handle.core.cache.pins())),
             Some(Ok(pieces)) => Value::Pieces(
                 pieces.reader().map_err(|error| error.in_keyspace(&state.name, None))?,
             ),

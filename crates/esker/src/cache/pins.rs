@@ -15,7 +15,7 @@
 //!    has moved several times while they hold at most twice as much. One that is alone always does.
 //! 3. Beyond that, an iterator that holds at most its share keeps its blocks while the shares of the others, as
 //!    of their last looks, take at most the bound.
-//! 4. A value that a program keeps ([`Seen::keep`](crate::lookup::Seen::keep)) holds its block as an iterator does, and has no
+//! 4. A value that a program keeps ([`Held::keep`](crate::lookup::Held::keep)) holds its block as an iterator does, and has no
 //!    share. Beyond the bound it is copied.
 //! 5. What is held is counted by thread ([`Sums`]): an iterator that is made, positioned and dropped writes to no
 //!    line that other threads write, unless it holds more than a [step](STEPS) or the bound is near.

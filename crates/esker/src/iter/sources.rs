@@ -68,10 +68,10 @@ impl<C: Cursor + 'static> Sources<C> {
         &self.seq_bounds
     }
 
-    /// Bytes of the lists, without that of the cursors, and of the buffers.
+    /// Bytes of itself, of the lists, without that of the cursors, and of the buffers.
     pub(super) fn own_bytes(&self) -> usize {
         let buffers: usize = self.buffers.iter().map(Vec::capacity).sum();
-        let lists = self.buffers.capacity() * size_of::<Vec<u8>>();
+        let lists = size_of::<Self>() + self.buffers.capacity() * size_of::<Vec<u8>>();
         buffers + lists + self.seq_bounds.capacity() * size_of::<Seq>()
     }
 

@@ -36,7 +36,7 @@ pub struct HeldUse {
     pub iterators: u64,
     /// Bytes of blocks that the cache has evicted and that values or iterators still use.
     pub evicted: u64,
-    /// Bytes of blocks and indexes that iterators and [`crate::PinnedValue`] hold, so that they cannot be evicted.
+    /// Bytes of blocks and indexes that iterators, [`crate::PinnedValue`] and readers of values hold, so that they cannot be evicted.
     pub pinned: u64,
     /// Transactions that are open.
     pub transactions: u64,

@@ -316,8 +316,8 @@ macro_rules! metrics {
                 gauge bytes "esker_held_evicted_bytes" [] in "cache/block_cache.rs" {
                     held.evicted [];
                 }
-                /// Bytes of blocks and indexes that iterators and values in place hold, so that they cannot be
-                /// evicted. An index that several hold counts for each.
+                /// Bytes of blocks and indexes that iterators, values in place and readers of values hold, so that
+                /// they cannot be evicted. An index that several hold counts for each.
                 gauge bytes "esker_held_pinned_bytes" [] in "cache/pins.rs" {
                     held.pinned [];
                 }

@@ -5,7 +5,7 @@
 //! while the test creates and drops snapshots, keyspaces and branches. Without gates, a point costs
 //! one check of an option that is `None`. Puts, and gets and steps of iterators that find in memory what they need,
 //! pass no points; an iterator passes one each time that it lets go of what it holds, and a read those of the cache
-//! where it misses an index or evicts something.
+//! where it misses an index or evicts something, as does whoever else loads an index or makes the cache smaller.
 //!
 //! A thread at a point holds no lock that callers of the database take, unless the point says so.
 
@@ -73,11 +73,12 @@ pub enum Point {
     IndexLoads,
     /// A read has put an index into its segment, where others find it, and the cache does not know of it yet.
     IndexLoaded,
-    /// An index has left the queues of the cache, and its segment still has it.
+    /// An index has left the queues of the cache, and its segment still has it. Not only reads come here: so does whoever
+    /// loads an index or makes the cache smaller, and may hold locks of its own.
     IndexLeaves,
     /// Blocks have left their slots and the queues of the cache, and nobody has begun to wait for their last readers.
     /// Those that leave for what a scan reads ahead do not pass here, because the scan keeps others from reading the
-    /// same block meanwhile.
+    /// same block meanwhile. Whoever comes here may hold locks of its own, as at [`Point::IndexLeaves`].
     BlocksLeave,
     /// A caller is about to wait for background work. Gates that hold this work must release it.
     CallerWaits,

@@ -219,7 +219,7 @@ fn what_an_iterator_leaves_behind_keeps_neither_blocks_nor_files() {
         let held = db.stats().held;
         assert!(held.iterators == 2 && held.data > 0 && held.pinned > 0, "{held:?}");
         let (before, _) = run_files(&place.path());
-        // In either order, with an error or at their ends.
+        // In either order, in the middle or at their ends.
         match how {
             0 => drop((iter, cursor)),
             1 => drop((cursor, iter)),

@@ -79,7 +79,9 @@ fn keeps_to_the_budget(stats: &Stats, what: &str) {
 }
 
 fn gets(db: &Db) {
-    for number in (0..KEYS).step_by(READ as usize).chain(KEYS - 100..KEYS) {
+    // Those with these numbers behind a thousand were overwritten or removed.
+    let some = [0, 3, 7].into_iter().flat_map(|from| (from..KEYS).step_by(READ as usize));
+    for number in some.chain(KEYS - 100..KEYS) {
         assert!(db.get(key(number)).unwrap() == value(number), "key {number}");
         assert_eq!(db.get(absent(number)).unwrap(), None, "behind key {number}");
     }
@@ -87,7 +89,7 @@ fn gets(db: &Db) {
 
 fn several(db: &Db) {
     let all = db.default_keyspace();
-    for from in (0..READ).step_by(READ as usize / 8) {
+    for from in [0, 3, 7, 123, 207, 250, 500, 750] {
         let numbers: Vec<u64> = (from..KEYS).step_by(READ as usize).collect();
         let found = all.multi_get(numbers.iter().map(|number| key(*number))).unwrap();
         for (number, found) in numbers.into_iter().zip(found) {
@@ -131,7 +133,9 @@ fn with_data_640_times_the_memory_all_reads_are_right_and_memory_keeps_to_the_bu
         let (blocks, files) =
             (after.cache_misses - before.cache_misses, all(&after) - all(&before));
         println!("{name}: {blocks} blocks missed, {files} reads of files");
-        assert!(blocks > 0 && files > blocks, "indexes and blocks do not fit, and are read");
+        // A get reads one block at a time, and indexes beside.
+        let least = if name == "gets" { blocks } else { 0 };
+        assert!(blocks > 0 && files > least, "indexes and blocks do not fit, and are read");
     }
     db.close().unwrap();
 }

@@ -262,6 +262,10 @@ fn a_comparator_that_panics_in_a_read_gives_an_error_and_no_wrong_answer() {
     let walked: Result<Vec<_>, _> = space.range("010".."090").and_then(|iter| iter.collect());
     assert_eq!(walked.unwrap_err().kind(), ErrorKind::UserCodePanicked);
     assert!(db.contains_key("plain").unwrap(), "reads of other keyspaces go on");
+    // What is found all the same is not kept.
+    assert_eq!(space.get_pinned("007").unwrap_err().kind(), ErrorKind::UserCodePanicked);
+    assert_eq!(space.get_reader("007").unwrap_err().kind(), ErrorKind::UserCodePanicked);
+    assert_eq!(db.stats().held.pinned, 0);
 }
 
 #[test]

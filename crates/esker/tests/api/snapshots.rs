@@ -29,7 +29,7 @@ fn a_snapshot_keeps_its_versions_through_flushes_and_compactions() {
 #[test]
 fn a_snapshot_keeps_its_versions_in_a_cache_smaller_than_they_are() {
     let missed = keep_versions(Some(SMALL_CACHE)).cache_misses;
-    assert!(missed > 600, "{missed} blocks were read from files");
+    assert!(missed > 155, "{missed} blocks were read from files, no more than gets were made");
 }
 
 fn keep_versions(small_cache: Option<u64>) -> Stats {
