@@ -159,7 +159,7 @@ impl Held {
     /// [lets it go](Held::let_go); where all of them hold too much, the value is copied.
     pub fn keep(self, pins: &Pins) -> Self {
         // Seeded: values that a program keeps hold blocks without a bound.
-        if pins.have_room() || bug!("api_pinned_values_without_bound") {
+        if pins.have_room() || bug!("lookup_pinned_values_without_bound") {
             pins.add(self.pinned());
             return self;
         }
@@ -177,7 +177,7 @@ impl Held {
     /// A value that was [kept](Held::keep) is about to be dropped.
     pub fn let_go(&self, pins: &Pins) {
         // Seeded: values that are gone still count as pinned.
-        bug!("api_pinned_values_still_count", return);
+        bug!("lookup_pinned_values_still_count", return);
         pins.add(self.pinned().wrapping_neg());
     }
 }
