@@ -217,20 +217,40 @@ impl Keyspace {
                 before -= entries;
                 continue;
             }
-            let mut iter = self.iter_of(bounds, &now)?;
-            while let Some((key, value)) = iter.next_entry()? {
-                if before == 0 {
-                    let found = (key.to_vec(), value.to_vec());
-                    return self.whole(found, iter.is_in_pieces(), &now).map(Some);
-                }
-                before -= 1;
+            let mut found = Vec::new();
+            let passed = self.take_numbers(bounds, [before], &now, &mut found)?;
+            if let Some(entry) = found.pop() {
+                return Ok(Some(entry));
             }
+            before -= passed;
         }
         Ok(None)
     }
 
+    /// Adds the entries of a part of a range that have these numbers, which ascend, as far as there are so many; the first
+    /// entry of the part has the number 0. Returns how many entries it has come through.
+    pub(super) fn take_numbers(
+        &self,
+        part: Part,
+        numbers: impl IntoIterator<Item = u64>,
+        now: &Registration,
+        taken: &mut Vec<Pair>,
+    ) -> Result<u64> {
+        let (mut iter, mut at) = (self.iter_of(part, now)?, 0);
+        for number in numbers {
+            while at < number && iter.next_entry()?.is_some() {
+                at += 1;
+            }
+            let Some((key, value)) = iter.next_entry()? else { break };
+            let found = (key.to_vec(), value.to_vec());
+            taken.push(self.whole(found, iter.is_in_pieces(), now)?);
+            at += 1;
+        }
+        Ok(at)
+    }
+
     /// An iterator over a part of a range, as of a moment, that leaves values in pieces.
-    pub(super) fn iter_of(&self, (low, high): Part, now: &Registration) -> Result<Iter> {
+    fn iter_of(&self, (low, high): Part, now: &Registration) -> Result<Iter> {
         let iter = self.iter_within(Bounds { low, high }, Some(now.moment))?;
         Ok(iter.leaving_pieces())
     }
@@ -245,12 +265,7 @@ impl Keyspace {
     }
 
     /// An entry with its value, which was left in pieces or not.
-    pub(super) fn whole(
-        &self,
-        (key, value): Pair,
-        in_pieces: bool,
-        now: &Registration,
-    ) -> Result<Pair> {
+    fn whole(&self, (key, value): Pair, in_pieces: bool, now: &Registration) -> Result<Pair> {
         if !in_pieces {
             return Ok((key, value));
         }

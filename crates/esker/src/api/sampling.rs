@@ -1,8 +1,7 @@
 //! Uniform samples of a range.
 
-use super::handle::Registration;
 use super::range::Pair;
-use crate::state::counts::{Part, Piece};
+use crate::state::counts::Piece;
 use crate::{Keyspace, Result};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -98,31 +97,11 @@ impl Keyspace {
             let behind = chosen.split_off(&numbers.end);
             let here = std::mem::replace(&mut chosen, behind);
             if !here.is_empty() {
-                self.take_numbers(bounds, (numbers.start, here), &now, &mut sample)?;
+                let here = here.into_iter().map(|number| number - numbers.start);
+                self.take_numbers(bounds, here, &now, &mut sample)?;
             }
         }
         Ok(sample)
-    }
-
-    /// Adds the entries of a part of a range that have these numbers to a sample; its first entry has the number `at`.
-    fn take_numbers(
-        &self,
-        part: Part,
-        (mut at, numbers): (u64, BTreeSet<u64>),
-        now: &Registration,
-        sample: &mut Vec<Pair>,
-    ) -> Result<()> {
-        let mut iter = self.iter_of(part, now)?;
-        for number in numbers {
-            while at < number && iter.next_entry()?.is_some() {
-                at += 1;
-            }
-            let Some((key, value)) = iter.next_entry()? else { return Ok(()) };
-            let found = (key.to_vec(), value.to_vec());
-            sample.push(self.whole(found, iter.is_in_pieces(), now)?);
-            at += 1;
-        }
-        Ok(())
     }
 }
 

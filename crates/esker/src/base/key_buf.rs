@@ -20,11 +20,14 @@ enum Kept {
 impl KeyBuf {
     /// The first key after `key` in byte order.
     pub fn behind(key: &[u8]) -> Self {
-        let len = key.len() + 1;
-        if len > INLINE {
+        if key.len() >= INLINE {
             return Self(Kept::Long([key, &[0]].concat().into()));
         }
-        // The byte behind the key is zero already.
+        Self::inline(key, key.len() + 1)
+    }
+
+    /// A key of `len` bytes, at most [`INLINE`]: these, and zeroes behind them.
+    fn inline(key: &[u8], len: usize) -> Self {
         let mut bytes = [0; INLINE];
         bytes[..key.len()].copy_from_slice(key);
         Self(Kept::Inline { len: len as u8, bytes })
@@ -44,9 +47,7 @@ impl From<&[u8]> for KeyBuf {
         if key.len() > INLINE {
             return Self(Kept::Long(key.into()));
         }
-        let mut bytes = [0; INLINE];
-        bytes[..key.len()].copy_from_slice(key);
-        Self(Kept::Inline { len: key.len() as u8, bytes })
+        Self::inline(key, key.len())
     }
 }
 
