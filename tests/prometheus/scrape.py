@@ -5,8 +5,10 @@
 Needs prometheus (Debian's package of this name). One process writes, `esker serve-metrics` serves its
 statistics, and Prometheus scrapes them. Prometheus must find the target up and the writes of the
 other process in `esker_puts_total`. Then the writing process is killed: `esker_up` must become 0, and
-Prometheus must have no present value of `esker_puts_total` left. All of it lies in a temporary
-directory, on ports that are free.
+Prometheus must have no present value of `esker_puts_total` left. The configuration, the query and the
+alert are those that docs/operations.md shows: the query must have a value, and the alert must be
+raised when the process is gone, not before. All of it lies in a temporary directory, on ports that
+are free.
 """
 
 import argparse
@@ -24,15 +26,34 @@ import urllib.parse
 import urllib.request
 
 PUTS = 1000
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "operations.md"
+# Where `esker serve-metrics` listens if nothing else is said, which the page has.
+USUAL = "127.0.0.1:9464"
 CONFIG = """\
 global:
   scrape_interval: 1s
   scrape_timeout: 1s
-scrape_configs:
-  - job_name: esker
-    static_configs:
-      - targets: ["{target}"]
+  evaluation_interval: 1s
+rule_files: [rules.yml]
 """
+RULES = """\
+groups:
+  - name: esker
+    rules:
+"""
+
+
+def of_the_page():
+    """What docs/operations.md shows: the configuration, the rule of an alert, and a query."""
+    text = PAGE.read_text()
+    scrape, alert = re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert USUAL in scrape, scrape
+    # The example waits for a minute, to be sure; nobody has to here.
+    alert, changed = re.subn(r"for: \d+m", "for: 1s", alert)
+    assert changed == 1, alert
+    queries = re.findall(r"^    (rate\(.*\))$", text, re.MULTILINE)
+    assert queries, "the page shows no query"
+    return scrape, alert, queries
 
 
 def free_port():
@@ -43,8 +64,10 @@ def free_port():
 
 
 class Prometheus:
-    def __init__(self, program, place, target):
-        (place / "prometheus.yml").write_text(CONFIG.format(target=target))
+    def __init__(self, program, place, target, scrape, alert):
+        (place / "prometheus.yml").write_text(CONFIG + scrape.replace(USUAL, target))
+        rule = "".join(f"      {line}\n" for line in alert.splitlines())
+        (place / "rules.yml").write_text(RULES + rule)
         self.address = f"127.0.0.1:{free_port()}"
         self.log = open(place / "prometheus.log", "w+b")
         self.process = subprocess.Popen(
@@ -75,6 +98,12 @@ class Prometheus:
         data = self.ask("targets")
         return data["activeTargets"] if data else []
 
+    def alerts(self):
+        """The names of the alerts that are raised."""
+        data = self.ask("alerts")
+        raised = [alert for alert in data["alerts"] if alert["state"] == "firing"] if data else []
+        return [alert["labels"]["alertname"] for alert in raised]
+
     def wait(self, what, holds):
         """Asks until `holds`; a scrape happens once per second and nobody tells of it."""
         while not holds():
@@ -83,6 +112,8 @@ class Prometheus:
 
 
 def check(esker, program, place):
+    scrape, alert, queries = of_the_page()
+    (alert_name,) = re.findall(r"alert: (\w+)", alert)
     running = []
     try:
         database = place / "database"
@@ -98,7 +129,7 @@ def check(esker, program, place):
             stdout=subprocess.PIPE, text=True)
         running.append(server)
         address = re.fullmatch(r"http://(.*)/metrics\n", server.stdout.readline()).group(1)
-        prometheus = Prometheus(program, place, address)
+        prometheus = Prometheus(program, place, address, scrape, alert)
         running.append(prometheus.process)
 
         prometheus.wait("the target is up",
@@ -106,6 +137,12 @@ def check(esker, program, place):
         prometheus.wait(f"esker_puts_total is {PUTS}",
                         lambda: prometheus.value("esker_puts_total") == PUTS)
         prometheus.wait("esker_up is 1", lambda: prometheus.value("esker_up") == 1)
+        known = prometheus.ask("label/__name__/values")
+        unknown = set(re.findall(r"esker_\w+", " ".join([alert, *queries]))) - set(known)
+        assert not unknown, f"{PAGE} names {unknown}, which are not there"
+        for query in queries:
+            prometheus.wait(f"{query} has a value", lambda: prometheus.value(query) is not None)
+        assert prometheus.alerts() == [], prometheus.alerts()
         (target,) = prometheus.targets()
         assert target["lastError"] == "", target
         metadata = prometheus.ask("metadata", metric="esker_puts_total") or prometheus.ask(
@@ -119,6 +156,8 @@ def check(esker, program, place):
         writer.wait()
         prometheus.wait("esker_up is 0 after the process was killed",
                         lambda: prometheus.value("esker_up") == 0)
+        prometheus.wait(f"the alert {alert_name} is raised",
+                        lambda: prometheus.alerts() == [alert_name])
         prometheus.wait("esker_puts_total has no present value",
                         lambda: prometheus.value("esker_puts_total") is None)
         server.terminate()

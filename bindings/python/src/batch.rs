@@ -12,7 +12,7 @@ use esker::internals::stats::clients::Counted;
 use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::{PyAny, PyBytes};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,8 @@ const OP_BYTES: usize = 5;
 #[derive(Default, Clone)]
 struct Ops {
     keyspaces: Vec<Arc<Keyspace>>,
+    /// Which of them was last asked for.
+    last: usize,
     ops: Vec<Op>,
     bytes: Vec<u8>,
     /// Their bytes, in the account of memory.
@@ -62,25 +64,28 @@ impl Ops {
         // By its place, since names come again: in branches, and after a drop.
         let known = |known: &Arc<Keyspace>| Arc::ptr_eq(known, keyspace);
         // Most batches go on with the keyspace that they had last.
-        if let Some(last) = self.ops.last().map(|op| op.keyspace)
-            && self.keyspaces.get(last).is_some_and(known)
-        {
-            return last;
+        if !self.keyspaces.get(self.last).is_some_and(known) {
+            self.last = self.keyspaces.iter().position(known).unwrap_or_else(|| {
+                self.keyspaces.push(keyspace.clone());
+                self.keyspaces.len() - 1
+            });
         }
-        self.keyspaces.iter().position(known).unwrap_or_else(|| {
-            self.keyspaces.push(keyspace.clone());
-            self.keyspaces.len() - 1
-        })
+        self.last
     }
 
     fn add(&mut self, keyspace: &Arc<Keyspace>, kind: Kind, key: &[u8], value: &[u8]) {
         let keyspace = self.keyspace(keyspace);
+        self.copy(keyspace, kind, key, value);
+        self.count();
+    }
+
+    #[inline]
+    fn copy(&mut self, keyspace: usize, kind: Kind, key: &[u8], value: &[u8]) {
         let bounded = (true, true);
         let (key_len, value_len) = (key.len(), value.len());
         self.ops.push(Op { kind, keyspace, key_len, value_len, bounded });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        self.count();
     }
 
     fn add_range(&mut self, keyspace: &Arc<Keyspace>, start: Option<&[u8]>, stop: Option<&[u8]>) {
@@ -143,6 +148,78 @@ impl Ops {
     }
 }
 
+/// A put whose objects were not read yet. They are no subclass of `bytes`: whose end might run code
+/// that uses the batch while it is locked.
+struct Waiting {
+    kind: Kind,
+    /// Its index among the batch's keyspaces.
+    keyspace: usize,
+    key: Py<PyBytes>,
+    value: Py<PyBytes>,
+}
+
+/// So many puts wait at most.
+const WAITING_MAX: usize = 32;
+
+/// A put with a longer value does not wait: its bytes would be there twice when it is copied.
+const WAITING_BYTES: usize = 4 << 10;
+
+/// What a batch holds.
+///
+/// Keys that come in another order than that in which they were made lie anywhere in memory, and a
+/// call of Python is so long that the processor waits for the bytes of one key before it begins to
+/// fetch those of the next. So a put only keeps its objects, whose bytes cannot change, and some of
+/// them are copied together, in a loop that is short enough to fetch several at once.
+#[derive(Default)]
+struct Content {
+    ops: Ops,
+    /// Puts behind those in `ops`.
+    waiting: Vec<Waiting>,
+}
+
+impl Content {
+    /// Adds a put.
+    #[inline]
+    fn put(
+        &mut self,
+        keyspace: &Arc<Keyspace>,
+        kind: Kind,
+        key: Bound<'_, PyBytes>,
+        value: Bound<'_, PyBytes>,
+    ) {
+        let py = key.py();
+        let waits = value.as_bytes().len() <= WAITING_BYTES;
+        let keyspace = self.ops.keyspace(keyspace);
+        self.waiting.push(Waiting { kind, keyspace, key: key.unbind(), value: value.unbind() });
+        if !waits || self.waiting.len() >= WAITING_MAX {
+            self.settle(py);
+        }
+    }
+
+    /// All operations, with the bytes of those that waited.
+    fn settled(&mut self, py: Python<'_>) -> &mut Ops {
+        if !self.waiting.is_empty() {
+            self.settle(py);
+        }
+        &mut self.ops
+    }
+
+    #[cold]
+    fn settle(&mut self, py: Python<'_>) {
+        let lens = self.waiting.iter().map(|put| {
+            let (key, value) = (put.key.as_bytes(py), put.value.as_bytes(py));
+            key.len() + value.len()
+        });
+        self.ops.bytes.reserve(lens.sum());
+        for Waiting { kind, keyspace, key, value } in self.waiting.drain(..) {
+            self.ops.copy(keyspace, kind, key.as_bytes(py), value.as_bytes(py));
+            key.drop_ref(py);
+            value.drop_ref(py);
+        }
+        self.ops.count();
+    }
+}
+
 /// An operation and its bytes.
 struct Placed<'a> {
     /// How its key begins.
@@ -173,7 +250,7 @@ fn head(key: &[u8]) -> u128 {
 /// nothing, unless it was made with ``transaction=False``.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct WriteBatch {
-    ops: Mutex<Ops>,
+    content: Mutex<Content>,
     transaction: bool,
     durability: Option<Durability>,
     space: Space,
@@ -187,7 +264,20 @@ impl WriteBatch {
         durability: Option<Durability>,
     ) -> Result<Self> {
         space.shared.check()?;
-        Ok(Self { ops: Mutex::default(), transaction, durability, space: space.clone() })
+        Ok(Self { content: Mutex::default(), transaction, durability, space: space.clone() })
+    }
+
+    /// Passes the content and the space of a call to `then`.
+    fn with_content<R>(
+        &self,
+        py: Python<'_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        then: impl FnOnce(&mut Content, &Space) -> R,
+    ) -> Result<R> {
+        self.space.shared.check()?;
+        let space = keyspace.map_or(&self.space, |store| store.get().space());
+        self.space.check_same(space, "keyspace")?;
+        Ok(then(&mut *self.space.shared.lock(py, &self.content)?, space))
     }
 
     /// Passes the operations and the space of a call to `then`.
@@ -197,10 +287,7 @@ impl WriteBatch {
         keyspace: Option<&Bound<'_, Store>>,
         then: impl FnOnce(&mut Ops, &Space) -> R,
     ) -> Result<R> {
-        self.space.shared.check()?;
-        let space = keyspace.map_or(&self.space, |store| store.get().space());
-        self.space.check_same(space, "keyspace")?;
-        Ok(then(&mut *self.space.shared.lock(py, &self.ops)?, space))
+        self.with_content(py, keyspace, |content, space| then(content.settled(py), space))
     }
 }
 
@@ -217,10 +304,13 @@ impl WriteBatch {
         keyspace: Option<&Bound<'_, Store>>,
         ttl: Option<f64>,
     ) -> Result<()> {
-        let (key, value) = (key.as_bytes(), value.as_bytes());
         let kind = ttl.map(ttl_from).transpose()?.map_or(Kind::Put, Kind::PutFor);
-        self.with(py, keyspace, |ops, space| {
-            space.with_key(key, |key| ops.add(&space.keyspace, kind, key, value));
+        self.with_content(py, keyspace, |content, space| {
+            let key = match &space.prefix {
+                None => key.into_plain(),
+                Some(_) => space.with_key(key.as_bytes(), |key| PyBytes::new(py, key)),
+            };
+            content.put(&space.keyspace, kind, key, value.into_plain());
         })
     }
 

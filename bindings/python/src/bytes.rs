@@ -5,6 +5,7 @@
 //! interpreter's lock, and is copied first, unless it is a view of a whole `bytes` object.
 
 use esker::Keyspace;
+use esker::internals::cached::{Cached, get_cached};
 use esker::internals::stats::clients::Counted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
@@ -34,6 +35,18 @@ impl<'py> Input<'_, 'py> {
     pub(crate) fn into_object(self) -> Bound<'py, PyBytes> {
         match self {
             Self::Borrowed(bytes) => bytes.to_owned(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// A `bytes` object with these bytes that is not of a subclass, so that its end runs no code of
+    /// the program.
+    #[inline]
+    pub(crate) fn into_plain(self) -> Bound<'py, PyBytes> {
+        match self {
+            Self::Borrowed(bytes) if bytes.is_exact_instance_of::<PyBytes>() => bytes.to_owned(),
+            Self::Borrowed(bytes) => PyBytes::new(bytes.py(), bytes.as_bytes()),
+            // `copied` makes no other.
             Self::Owned(bytes) => bytes,
         }
     }
@@ -86,12 +99,30 @@ const KEPT_BYTES: usize = 1 << 20;
 pub(crate) trait Lookup: Sync {
     /// Hands the value of `key` to `take`, if there is one.
     fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool>;
+
+    /// The same, unless it would have to read or wait. By default it may have to.
+    fn find_cached<R>(
+        &self,
+        _key: &[u8],
+        _take: impl FnOnce(&[u8]) -> R,
+    ) -> esker::Result<Cached<R>> {
+        Ok(Cached::Unknown)
+    }
 }
 
 impl Lookup for Keyspace {
     #[inline]
     fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool> {
         Ok(self.get_with(key, take)?.is_some())
+    }
+
+    #[inline]
+    fn find_cached<R>(
+        &self,
+        key: &[u8],
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> esker::Result<Cached<R>> {
+        get_cached(self, key, take)
     }
 }
 
@@ -101,14 +132,18 @@ impl Lookup for (&esker::Snapshot, &Keyspace) {
     }
 }
 
-/// The value under a key. The engine reads it without the interpreter's lock; the value goes
-/// through a buffer that the thread keeps, because objects can be made only with the lock.
+/// The value under a key. What memory has is taken at once: threads that let the interpreter's lock go for a microsecond
+/// and want it back wait for each other longer than the get takes. What has to be read is read without the lock, and
+/// goes through a buffer that the thread keeps, because objects can be made only with the lock.
 #[inline]
 pub(crate) fn get<'py>(
     py: Python<'py>,
     place: &impl Lookup,
     key: &[u8],
 ) -> esker::Result<Option<Bound<'py, PyBytes>>> {
+    if let Cached::Known(found) = place.find_cached(key, |value| PyBytes::new(py, value))? {
+        return Ok(found);
+    }
     let mut buffer = BUFFER.with(RefCell::take).unwrap_or_default();
     let value = &mut buffer.bytes;
     let found = py.detach(|| {

@@ -11,6 +11,7 @@ use crate::pieces;
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::snapshot::Snapshot;
+use crate::walk::Range;
 use esker::{Batch, Durability, Keyspace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -42,6 +43,20 @@ impl Store {
     ) -> Result<Option<Bound<'py, PyBytes>>> {
         let keyspace = &*self.space.keyspace;
         Ok(self.space.with_key(key, |key| bytes::get(py, keyspace, key))?)
+    }
+
+    /// Removes all keys of a range.
+    fn remove_all(&self, py: Python<'_>, range: &Range, sync: bool) -> Result<()> {
+        let (keyspace, db) = (&self.space.keyspace, &self.space.db);
+        py.detach(|| {
+            let mut batch = Batch::new();
+            batch.remove_range::<&[u8]>(keyspace, range.bounds())?;
+            match sync {
+                false => db.write(batch),
+                true => db.write_with(batch, Durability::Disk),
+            }
+        })?;
+        Ok(())
     }
 
     /// Whether there is a key.
@@ -303,17 +318,20 @@ impl Store {
         sync: bool,
     ) -> Result<()> {
         let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
-        let range = range(&self.space, bounds, (true, false), None)?;
-        let (keyspace, db) = (&self.space.keyspace, &self.space.db);
-        py.detach(|| {
-            let mut batch = Batch::new();
-            batch.remove_range::<&[u8]>(keyspace, range.bounds())?;
-            match sync {
-                false => db.write(batch),
-                true => db.write_with(batch, Durability::Disk),
-            }
-        })?;
-        Ok(())
+        self.remove_all(py, &range(&self.space, bounds, (true, false), None)?, sync)
+    }
+
+    /// Removes all keys that begin with ``prefix``, with one range delete; the cost does not depend on
+    /// how many there are.
+    #[pyo3(signature = (prefix, *, sync=false))]
+    fn delete_prefix(&self, py: Python<'_>, prefix: Input<'_, '_>, sync: bool) -> Result<()> {
+        let range = range(&self.space, (None, None), (true, false), Some(prefix.as_bytes()))?;
+        self.remove_all(py, &range, sync)
+    }
+
+    /// Removes everything; the cost does not depend on the number of entries.
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        self.remove_all(py, &range(&self.space, (None, None), (true, false), None)?, false)
     }
 
     /// Whether ``key`` exists.

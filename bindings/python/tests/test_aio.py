@@ -21,7 +21,7 @@ def opened(path):
 
 def test_calls(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             await db.put(b"a", b"1", sync=True)
             await db.put(b"b", b"2")
             assert await db.get(b"a") == b"1"
@@ -32,8 +32,10 @@ def test_calls(path):
             fruit = await db.keyspace("fruit")
             assert fruit.name == "fruit"
             await fruit.put(b"pear", b"green")
-            async with await db.snapshot() as snapshot:
+            async with db.snapshot() as snapshot:
+                await fruit.delete_prefix(b"a")
                 await fruit.delete_range()
+                await fruit.clear()
                 then = await snapshot.keyspace("fruit")
                 assert [entry async for entry in then] == [(b"pear", b"green")]
                 assert [entry async for entry in fruit] == []
@@ -59,7 +61,7 @@ def test_calls(path):
 
 def test_batches(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             fruit = await db.keyspace("fruit")
             async with db.write_batch() as batch:
                 batch.put(b"a", b"1")
@@ -79,20 +81,20 @@ def test_batches(path):
 
 def test_transactions(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             fruit = await db.keyspace("fruit")
-            async with await db.transaction() as tx:
+            async with db.transaction() as tx:
                 await tx.put(b"a", b"1")
                 await tx.put(b"pear", b"green", keyspace=fruit)
                 await tx.delete(b"b")
                 assert await tx.get(b"a") == b"1" and await db.get(b"a") is None
                 assert await tx.entries(keyspace=fruit) == [(b"pear", b"green")]
             with pytest.raises(ZeroDivisionError):
-                async with await db.transaction() as tx:
+                async with db.transaction() as tx:
                     await tx.put(b"a", b"2")
                     1 / 0
             with pytest.raises(esker.ConflictError):
-                async with await db.transaction() as tx:
+                async with db.transaction() as tx:
                     await tx.get(b"a")
                     await db.put(b"a", b"3")
                     await tx.put(b"a", b"4")
@@ -141,7 +143,7 @@ def test_transactions(path):
 
 def test_iterators_move_both_ways(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             keys = [b"%04d" % number for number in range(5000)]
             async with db.write_batch() as batch:
                 for key in keys:
@@ -170,7 +172,7 @@ def test_iterators_move_both_ways(path):
 
 def test_an_iterator_shows_the_moment_it_was_made(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             await db.put(b"a", b"1")
             iterator = db.iterator()
             await db.put(b"b", b"2")
@@ -181,7 +183,7 @@ def test_an_iterator_shows_the_moment_it_was_made(path):
 
 def test_many_tasks_at_once(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
 
             async def work(number):
                 for step in range(20):
@@ -234,7 +236,7 @@ def test_an_error_in_open_leaves_nothing_behind(path):
 
 def test_a_cancelled_call_leaves_the_database_usable(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             task = asyncio.create_task(db.put(b"k", b"v"))
             await asyncio.sleep(0)
             task.cancel()
@@ -248,12 +250,12 @@ def test_a_cancelled_call_leaves_the_database_usable(path):
 
 def test_conditional_writes_and_transactions(path):
     async def program():
-        async with await opened(path) as db:
+        async with opened(path) as db:
             assert await db.insert_if_absent(b"k", b"1")
             assert not await db.compare_and_set(b"k", b"2", b"3")
             assert await db.update_with(b"k", lambda value: value + b"!") == b"1!"
             most = await db.keyspace("most", merge_operator="esker.max")
-            async with await db.transaction(pessimistic=True) as tx:
+            async with db.transaction(pessimistic=True) as tx:
                 assert await tx.get_for_update(b"k") == b"1!"
                 assert await tx.get_for_share(b"none", b"d") == b"d"
                 await tx.put(b"gone", b"v", ttl=0)
@@ -263,3 +265,95 @@ def test_conditional_writes_and_transactions(path):
             assert await db.get(b"gone") is None
 
     run(program())
+
+
+def test_what_is_opened_can_be_awaited_or_be_a_block(path):
+    async def program():
+        db = await aio.open(path, create_if_missing=True)
+        task = asyncio.create_task(db.snapshot())
+        snapshot = await task
+        await db.put(b"k", b"v")
+        assert await snapshot.get(b"k") is None
+        await snapshot.release()
+        transaction = await db.transaction()
+        await transaction.put(b"k", b"w")
+        await transaction.rollback()
+        async with db:
+            assert await db.get(b"k") == b"v"
+        assert db.closed
+        with pytest.raises(esker.MissingError):
+            async with aio.open(str(path) + "-none"):
+                pass
+
+    run(program())
+
+
+def test_values_in_pieces_ingestions_and_the_rest(path):
+    import io
+
+    async def program():
+        async with opened(path) as db:
+            content = bytes(range(256)) * 10_000
+            assert await db.put_from(b"film", io.BytesIO(content)) == len(content)
+            async with await db.open_value(b"film") as value:
+                assert await value.read(3) == b"\x00\x01\x02"
+                await value.seek(-2, 2)
+                assert await value.read() == b"\xfe\xff"
+            assert await db.open_value(b"none") is None
+            cities = await db.keyspace("cities")
+            async with db.ingestion() as ingestion:
+                await ingestion.put(b"Bergen", b"Norway", keyspace=cities)
+                pairs = [(b"Porto", b"Portugal"), (b"Turin", b"Italy")]
+                assert await ingestion.put_many(pairs, keyspace=cities) == 2
+            assert await cities.length() == 3
+            with pytest.raises(ZeroDivisionError):
+                async with db.ingestion() as ingestion:
+                    await ingestion.put(b"Ulm", b"Germany", keyspace=cities)
+                    1 / 0
+            assert not await cities.contains(b"Ulm")
+            part = db.prefixed_db(b"a:")
+            await part.put(b"1", b"")
+            assert await db.contains(b"a:1") and part.prefix == b"a:"
+            await part.clear()
+            assert not await db.contains(b"a:1")
+            async with db.transaction() as tx:
+                await tx.put(b"x", b"1")
+                point = await tx.savepoint()
+                await tx.delete_range(b"x", b"y")
+                assert not await tx.contains(b"x")
+                await tx.rollback_to(point)
+                assert await tx.multi_get([b"x", b"y"]) == [b"1", None]
+            await db.snapshot_named("monday")
+            assert await db.named_snapshots() == ["monday"]
+            monday = await db.open_named_snapshot("monday")
+            await db.delete(b"x")
+            assert await monday.get(b"x") == b"1" and monday.branch_name == "monday"
+            assert await db.drop_named_snapshot("monday")
+            await cities.set_ttl(60)
+            assert cities.ttl == 60 and cities.merge_operator is None
+            await db.wait_until_idle()
+            assert await db.approximate_size(b"a", b"z") > 0
+
+    run(program())
+
+
+def test_nothing_of_the_plain_interface_is_missing():
+    """What blocks by its nature, or has another form here, is listed."""
+    other_forms = {
+        # Read by libraries that block, from the object itself (``real``).
+        "arrow", "raw_iterator",
+        # Properties of the object itself.
+        "db", "name", "id",
+        # Here it is ``entries``.
+        "iterator",
+        # Here it is ``contains`` and ``length``.
+        "__contains__", "__len__",
+    }
+    pairs = [
+        (esker.DB, aio.DB), (esker.Snapshot, aio.Snapshot), (esker.WriteBatch, aio.WriteBatch),
+        (esker.Transaction, aio.Transaction), (esker.Ingestion, aio.Ingestion),
+        (esker.PrefixedDB, aio.PrefixedDB),
+    ]
+    for plain, here in pairs:
+        names = {name for name in dir(plain) if not name.startswith("_")}
+        assert names - other_forms <= set(dir(here)), (plain, names - other_forms - set(dir(here)))

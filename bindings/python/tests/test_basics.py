@@ -106,6 +106,25 @@ def test_delete_range(db):
     assert list(db) == []
 
 
+def test_delete_prefix_and_clear(db):
+    for key in (b"a", b"p", b"p1", b"p\xff", b"q"):
+        db.put(key, b"")
+    db.delete_prefix(b"p")
+    assert [key for key, _ in db] == [b"a", b"q"]
+    db.delete_prefix(bytearray(b"q"), sync=True)
+    assert [key for key, _ in db] == [b"a"]
+    inner = db.prefixed_db(b"a")
+    inner.put(b"b1", b"")
+    inner.put(b"c", b"")
+    inner.delete_prefix(b"b")
+    assert [key for key, _ in db] == [b"a", b"ac"]
+    db.put(b"b", b"")
+    inner.clear()
+    assert [key for key, _ in db] == [b"b"]
+    db.clear()
+    assert list(db) == []
+
+
 def test_delete_range_of_a_prefixed_database_keeps_to_it(db):
     for key in (b"a", b"p", b"p1", b"p2", b"q"):
         db.put(key, b"")
@@ -138,6 +157,50 @@ def test_a_batch_can_be_written_again_and_appended_to_itself(db):
     assert len(batch) == 2
     batch.write()
     assert db.get(b"k") == b"1"
+
+
+def test_a_batch_keeps_the_order_of_its_operations(db):
+    other = db.keyspace("other")
+    prefixed = db.prefixed_db(b"p")
+    chance = random.Random(28)
+    batch = db.write_batch()
+    expected = {}
+    for number in range(1000):
+        key = b"%d" % chance.randrange(40)
+        places = [(db, (0, key)), (prefixed, (0, b"p" + key)), (other, (1, key))]
+        store, name = chance.choice(places)
+        match chance.randrange(8):
+            case 0:
+                batch.delete(key, keyspace=store)
+                expected.pop(name, None)
+            case 1:
+                value = b"%d" % number * 5000
+                batch.put(key, value, keyspace=store)
+                expected[name] = value
+            case _:
+                value = b"%d" % number
+                batch.put(bytearray(key), memoryview(value), keyspace=store)
+                expected[name] = value
+        assert len(batch) == number + 1
+    batch.write()
+    for number, found in enumerate([dict(db.iterator()), dict(other)]):
+        assert found == {name[1]: value for name, value in expected.items() if name[0] == number}
+
+
+def test_what_objects_do_at_their_end_may_use_the_batch(db):
+    batch = db.write_batch()
+
+    class Noisy(bytes):
+        def __del__(self):
+            batch.put(b"from the end of " + self, b"")
+
+    for number in range(100):
+        batch.put(Noisy(b"k%d" % number), Noisy(b"v%d" % number))
+    batch.write()
+    assert db.get(b"k99") == b"v99"
+    assert db.get(b"from the end of k99") == b""
+    assert db.get(b"from the end of v99") == b""
+    assert len(batch) == 300
 
 
 def test_a_batch_over_keyspaces_is_one(db):

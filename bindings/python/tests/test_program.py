@@ -11,6 +11,7 @@ from pathlib import Path
 import esker
 
 GUIDE = Path(__file__).parents[3] / "docs" / "python.md"
+README = Path(__file__).parents[1] / "README.md"
 
 
 def run(*arguments):
@@ -48,15 +49,24 @@ def test_a_database_that_is_not_there(path):
     assert not path.exists()
 
 
-def test_the_program_that_the_guide_begins_with(tmp_path):
-    guide = GUIDE.read_text()
-    program = re.search(r"```python\n(.*?)```", guide, re.DOTALL).group(1)
-    printed = re.search(r"```text\n(.*?)```", guide, re.DOTALL).group(1)
+def printed_by(page, place):
+    """What the program prints that a page begins with, run in a directory."""
+    program = re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL).group(1)
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        cwd=tmp_path,
+        cwd=place,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (answer.stdout, answer.stderr) == (printed, "")
+    assert answer.stderr == ""
+    return answer.stdout
+
+
+def test_the_program_that_the_guide_begins_with(tmp_path):
+    printed = re.search(r"```text\n(.*?)```", GUIDE.read_text(), re.DOTALL).group(1)
+    assert printed_by(GUIDE, tmp_path) == printed
+
+
+def test_the_program_that_the_readme_shows(tmp_path):
+    assert printed_by(README, tmp_path) == "b'world'\n"

@@ -163,6 +163,37 @@ def test_other_threads_go_on_during_a_call(db, no_forced_switches, name):
     assert after != before
 
 
+def test_a_get_in_memory_keeps_the_interpreters_lock(db, no_forced_switches):
+    """Threads that hand the lock to each other at each get would do less together than one alone."""
+    keys = [b"%05d" % number for number in range(500)]
+    with db.write_batch() as batch:
+        for number, key in enumerate(keys):
+            batch.put(key, key * (number % 100))
+    db.flush()
+    assert [db.get(key) for key in keys] == [key * (n % 100) for n, key in enumerate(keys)]
+    turns, ended = [0], [False]
+
+    def other():
+        while not ended[0]:
+            turns[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    while turns[0] == 0:
+        time.sleep(0)
+    before = turns[0]
+    for _ in range(10):
+        for key in keys:
+            db.get(key)
+        db.get(b"absent")
+    during = turns[0] - before
+    ended[0] = True
+    thread.join()
+    # One call in 128 is timed, and lets it go.
+    assert during <= 10 * len(keys) / 64
+
+
 def test_nothing_that_python_does_itself_counts_as_letting_go(no_forced_switches):
     """The test of the test: the same loop without a call of the database."""
     steps, ended = [0], [False]

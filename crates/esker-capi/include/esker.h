@@ -183,6 +183,10 @@ enum esker_code
    */
   ESKER_OUT_OF_ORDER = 32,
   /**
+   * The program ended a long call. What the call did so far stays.
+   */
+  ESKER_INTERRUPTED = 33,
+  /**
    * The call is wrong: NULL, a handle of another kind, an impossible length.
    */
   ESKER_MISUSE = 100,
@@ -682,6 +686,16 @@ esker_code esker_batch_delete_range(esker_batch *batch,
                                     const void *end,
                                     size_t end_len,
                                     esker_error **error);
+
+/**
+ * Adds a range delete of all keys that begin with `prefix`: `ESKER_INVALID_ARGUMENT` in a keyspace
+ * with a custom comparator.
+ */
+esker_code esker_batch_delete_prefix(esker_batch *batch,
+                                     const esker_keyspace *keyspace,
+                                     const void *prefix,
+                                     size_t prefix_len,
+                                     esker_error **error);
 
 /**
  * The number of operations in a batch; 0 if the handle is no batch.
@@ -1348,6 +1362,23 @@ esker_code esker_delete_range(const esker_keyspace *keyspace,
                               size_t end_len,
                               int32_t durability,
                               esker_error **error);
+
+/**
+ * Removes all keys that begin with `prefix`, with one range delete; the cost does not depend on how
+ * many there are. As `esker_put`, and `ESKER_INVALID_ARGUMENT` in a keyspace with a custom
+ * comparator.
+ */
+esker_code esker_delete_prefix(const esker_keyspace *keyspace,
+                               const void *prefix,
+                               size_t prefix_len,
+                               int32_t durability,
+                               esker_error **error);
+
+/**
+ * Removes all entries; the cost does not depend on how many there are. The keyspace stays. As
+ * `esker_put`.
+ */
+esker_code esker_clear(const esker_keyspace *keyspace, int32_t durability, esker_error **error);
 
 /**
  * Reads the value under a key into `value`, or NULL if there is none; release it with

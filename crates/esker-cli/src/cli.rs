@@ -6,8 +6,8 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::commands::{
-    branch, checkpoint, compact, del, dump, events, explain, get, import, inspect, keyspaces, load,
-    put, repair, scan, serve_metrics, stats, top, verify,
+    branch, checkpoint, compact, completions, del, delrange, drop, dump, events, explain, get,
+    import, inspect, keyspaces, load, man, put, repair, scan, serve_metrics, stats, top, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::{self, ShellArgs};
@@ -36,6 +36,8 @@ pub enum Command {
     Get(get::GetArgs),
     Put(put::PutArgs),
     Del(del::DelArgs),
+    Delrange(delrange::DelrangeArgs),
+    Drop(drop::DropArgs),
     Scan(scan::ScanArgs),
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
@@ -52,6 +54,8 @@ pub enum Command {
     Dump(dump::DumpArgs),
     Load(load::LoadArgs),
     Import(import::ImportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     Bench(Box<BenchArgs>),
 }
 
@@ -105,6 +109,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Get(args) => get::run(&args, &mut out),
         Command::Put(args) => put::run(&args, &mut out),
         Command::Del(args) => del::run(&args, &mut out),
+        Command::Delrange(args) => delrange::run(&args, &mut out),
+        Command::Drop(args) => drop::run(&args, &mut out),
         Command::Scan(args) => scan::run(&args, &mut out),
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
@@ -119,6 +125,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args, &mut out),
         Command::Load(args) => load::run(&args, &mut out),
         Command::Repair(args) => repair::run(&args, &mut out),
+        Command::Completions(args) => completions::run(&args, Cli::command(), &mut out),
+        Command::Man(args) => man::run(&args, Cli::command(), &mut out),
     };
     // What was printed before a failure is part of the answer: problems found, entries read.
     let flushed = out.flush();

@@ -14,6 +14,7 @@ pub(crate) fn listen(interrupt: &Interrupt, asked: impl Fn() + Send + 'static) -
     let interrupt = interrupt.clone();
     let ask = move || {
         if interrupt.ask() {
+            interrupt.remove_temporary();
             std::process::exit(i32::from(EXIT_CODE));
         }
         asked();

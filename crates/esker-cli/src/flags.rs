@@ -1,16 +1,17 @@
 //! The flags and values that several commands share.
 //!
-//! They say which database a command works on and how it is opened, and which keyspace and keys it
-//! works in. Arguments that stand for keys and values are tokens (see `token`): plain text, or
-//! hexadecimal after `0x`.
+//! They say which database or branch a command works on and how it is opened, and which keyspace and
+//! keys it works in. Arguments that stand for keys, values and names are words (see `word`): text as
+//! it is, text between double quotes, hexadecimal after `0x`, or Base64 after `0xb64:`.
 
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
-use esker::{Db, Durability, Keyspace, LogKind, Options, Recovery};
-use esker_port::token;
+use esker::{Db, Durability, Error, Keyspace, LogKind, Options, Recovery};
+use esker_port::word::{self, Encoding};
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ pub struct Target {
     pub dir: PathBuf,
     #[command(flatten)]
     pub open: OpenFlags,
-    /// Print JSON; keys and values in it are tokens, as on the command line
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -30,10 +31,7 @@ pub struct Target {
 impl Target {
     /// Opens an existing database without changing a byte of it.
     pub fn open_read_only(&self) -> Result<Db, Failure> {
-        let mut options = self.open.options();
-        options.read_only = true;
-        options.create_if_missing = false;
-        Ok(Db::open_with(&self.dir, options)?)
+        open_read_only(&self.dir, &self.open)
     }
 
     /// Opens a database for writing; `create` makes it if it is missing.
@@ -42,6 +40,105 @@ impl Target {
         flags.apply(&mut options);
         options.create_if_missing = create;
         Ok(Db::open_with(&self.dir, options)?)
+    }
+}
+
+/// Opens an existing database without changing a byte of it.
+pub fn open_read_only(dir: &Path, flags: &OpenFlags) -> Result<Db, Failure> {
+    let mut options = flags.options();
+    options.read_only = true;
+    options.create_if_missing = false;
+    Ok(Db::open_with(dir, options)?)
+}
+
+/// The branch that a command works on.
+#[derive(Debug, Args)]
+pub struct BranchFlag {
+    /// Work on this branch instead of the database itself; reading commands also take a named
+    /// snapshot
+    #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
+    pub branch: Option<String>,
+}
+
+impl BranchFlag {
+    /// The branch or named snapshot of an open database, or the database itself if none is named.
+    pub fn of(&self, db: Db) -> Result<Db, Failure> {
+        let Some(name) = &self.branch else { return Ok(db) };
+        match db.open_branch(name) {
+            Err(Error::BranchMissing { .. }) => {}
+            opened => return Ok(opened?),
+        }
+        match db.open_named_snapshot(name) {
+            Err(Error::BranchMissing { .. }) => Err(Failure::Negative(format!(
+                "there is no branch or named snapshot {name:?} in {}: `esker branch` lists them",
+                db.path().display()
+            ))),
+            opened => Ok(opened?),
+        }
+    }
+
+    /// The same for a command that writes: it fails before it has begun if the name is that of a
+    /// named snapshot.
+    pub fn of_writable(&self, db: Db) -> Result<Db, Failure> {
+        let db = self.of(db)?;
+        match &self.branch {
+            Some(name) if db.named_snapshots()?.contains(name) => Err(Failure::Negative(format!(
+                "{name:?} is a named snapshot, which cannot be written to: make a branch of it with \
+                 `esker branch --make NEW --branch {}`",
+                word::name(name)
+            ))),
+            _ => Ok(db),
+        }
+    }
+}
+
+/// The database, or the branch of one, whose data a command works on.
+#[derive(Debug, Args)]
+pub struct DataTarget {
+    #[command(flatten)]
+    pub database: Target,
+    #[command(flatten)]
+    pub branch: BranchFlag,
+}
+
+impl DataTarget {
+    /// Whether to print JSON.
+    pub fn json(&self) -> bool {
+        self.database.json
+    }
+
+    /// Opens what exists without changing a byte of it.
+    pub fn open_read_only(&self) -> Result<Db, Failure> {
+        self.branch.of(self.database.open_read_only()?)
+    }
+
+    /// Opens for writing; `create` makes the database if it is missing. A database that is made has
+    /// no branches, so none is made for a branch.
+    pub fn open_to_write(&self, flags: &WriteFlags, create: bool) -> Result<Db, Failure> {
+        let create = create && self.branch.branch.is_none();
+        self.branch.of_writable(self.database.open_to_write(flags, create)?)
+    }
+}
+
+/// How keys and values are printed.
+#[derive(Debug, Args)]
+pub struct ShowFlags {
+    /// Print all keys and values in hexadecimal
+    #[arg(long, conflicts_with = "base64")]
+    pub hex: bool,
+    /// Print all keys and values in Base64
+    #[arg(long)]
+    pub base64: bool,
+}
+
+impl ShowFlags {
+    /// What these flags ask for.
+    pub fn encoding(&self) -> Encoding {
+        match (self.hex, self.base64) {
+            (true, _) => Encoding::Hex,
+            (_, true) => Encoding::Base64,
+            _ => Encoding::Text,
+        }
     }
 }
 
@@ -74,10 +171,10 @@ impl KeyspaceFlag {
 #[derive(Debug, Args)]
 pub struct RangeFlags {
     /// The first key
-    #[arg(long, value_name = "KEY", value_parser = key)]
+    #[arg(long, value_name = "KEY", value_parser = bytes)]
     pub from: Option<Bytes>,
     /// The key to stop before
-    #[arg(long, value_name = "KEY", value_parser = key)]
+    #[arg(long, value_name = "KEY", value_parser = bytes)]
     pub to: Option<Bytes>,
 }
 
@@ -189,10 +286,10 @@ pub enum Log {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
-/// Reads a key. The engine checks its length and fails with its own code; where that would come
-/// too late, [`Bytes::fits`] checks first.
-pub fn key(text: &str) -> Result<Bytes, String> {
-    token::decode(text.as_bytes()).map(Bytes).map_err(|error| error.to_string())
+/// Reads a key or a value. The engine checks its length and fails with its own code; where that would
+/// come too late for a key, [`Bytes::fits`] checks first.
+pub fn bytes(text: &str) -> Result<Bytes, String> {
+    word::decode(text.as_bytes()).map(Bytes).map_err(|error| error.to_string())
 }
 
 impl Bytes {
@@ -208,10 +305,46 @@ impl Bytes {
 
 /// Reads the name of a keyspace.
 pub fn keyspace_name(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > NAME_BYTES_MAX {
-        return Err(format!("a keyspace's name has 1 to {NAME_BYTES_MAX} bytes"));
+    name(text, "keyspace")
+}
+
+/// Reads the name of a branch or named snapshot.
+pub fn branch_name(text: &str) -> Result<String, String> {
+    name(text, "branch")
+}
+
+fn name(text: &str, what: &str) -> Result<String, String> {
+    let name = String::from_utf8(bytes(text)?.0);
+    let name = name.map_err(|_| format!("the name of a {what} is UTF-8"))?;
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(format!("the name of a {what} has 1 to {NAME_BYTES_MAX} bytes"));
     }
-    Ok(text.to_owned())
+    Ok(name)
+}
+
+/// Reads a time to live: a number with one of the units ms, s, m, h and d.
+pub fn time_to_live(text: &str) -> Result<Duration, String> {
+    let wrong = || {
+        format!("{text} is not a time to live: write a number with ms, s, m, h or d, such as 90s")
+    };
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    match number.checked_mul(unit) {
+        Some(0) => Err("a time to live is more than nothing: leave it out, or use del".to_owned()),
+        Some(millis) => Ok(Duration::from_millis(millis)),
+        None => Err(wrong()),
+    }
 }
 
 /// Reads a size: bytes, or a number with one of the units K, M, G, T (of 1,024); `KB` and `KiB`

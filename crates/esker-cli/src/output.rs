@@ -1,13 +1,19 @@
 //! What commands print: text for people, JSON for programs, both from one description.
 //!
 //! Statistics are described once, as JSON; the text form is the same tree with its paths joined
-//! by dots. Keys, values and names are tokens (see `token`) in both forms, because JSON has no
-//! bytes either.
+//! by dots. In text keys, values and names are words (see `word`). In JSON names are strings; a key or
+//! a value is a string where it is printable text, and otherwise an object with its bytes in
+//! hexadecimal, because JSON has no bytes.
+//!
+//! Standard output carries answers. What a person wants to know besides goes to standard error: a
+//! warning always, and what a command did only where standard error is a terminal. So a script that
+//! takes silence for success stays as it is.
 
-use esker::{LevelShape, SlowOperation, Stats, TreeShape};
-use esker_port::token;
+use crate::failure::one_line;
+use esker::{Db, Keyspace, LevelShape, SlowOperation, Stats, TreeShape};
+use esker_port::word::{self, Encoding};
 use serde_json::{Map, Value, json};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 #[cfg(test)]
 mod tests;
@@ -17,9 +23,55 @@ pub fn json_line(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     writeln!(out, "{value}")
 }
 
+/// A key or a value as JSON: a string where it is printable text and nothing else was asked for,
+/// otherwise an object with one field, which names the encoding.
+pub fn bytes_json(bytes: &[u8], encoding: Encoding) -> Value {
+    match (encoding, word::text(bytes)) {
+        (Encoding::Text, Some(text)) => json!(text),
+        (Encoding::Base64, _) => json!({ "base64": word::base64(bytes) }),
+        _ => json!({ "hex": word::hexadecimal(bytes) }),
+    }
+}
+
 /// An entry as JSON.
-pub fn entry_json(key: &[u8], value: &[u8]) -> Value {
-    json!({ "key": token::encode(key), "value": token::encode(value) })
+pub fn entry_json(key: &[u8], value: &[u8], encoding: Encoding) -> Value {
+    json!({ "key": bytes_json(key, encoding), "value": bytes_json(value, encoding) })
+}
+
+/// Tells a person what a command did.
+pub fn tell(what: &str) {
+    if io::stderr().is_terminal() {
+        warn(what);
+    }
+}
+
+/// Tells anybody what is unexpected, and no failure.
+pub fn warn(what: &str) {
+    // A command that did its work does not fail because nobody hears of it.
+    let _ = writeln!(io::stderr(), "esker: {}", one_line(what));
+}
+
+/// Says of a keyspace without entries how much else is empty; `None`: it has entries, or nobody can
+/// tell.
+pub fn emptiness(db: &Db, keyspace: &Keyspace) -> Option<String> {
+    let is_empty = |keyspace: &Keyspace| keyspace.first_key_value().map(|entry| entry.is_none());
+    if !is_empty(keyspace).ok()? {
+        return None;
+    }
+    let what = match db.branch_name() {
+        None => "the database".to_owned(),
+        Some(name) => format!("the branch {}", word::name(name)),
+    };
+    let own = format!("the keyspace {} is empty", word::name(keyspace.name()));
+    let mut all_empty = true;
+    for name in db.keyspaces().ok()? {
+        match db.keyspace(&name).and_then(|keyspace| is_empty(&keyspace)) {
+            Ok(empty) => all_empty &= empty,
+            // One with a comparator of a program cannot be read here.
+            Err(_) => return Some(own),
+        }
+    }
+    Some(if all_empty { format!("{what} is empty") } else { format!("{own}, others are not") })
 }
 
 /// Writes the statistics as JSON.
@@ -35,7 +87,9 @@ pub fn write_stats_json_with(
     mut more: Map<String, Value>,
 ) -> io::Result<()> {
     let trees = std::mem::take(&mut stats.trees);
-    let Value::Object(mut fields) = esker_json::stats(&stats, shown) else { return Ok(()) };
+    let Value::Object(mut fields) = esker_json::stats(&stats, str::to_owned) else {
+        return Ok(());
+    };
     fields.append(&mut more);
     for (index, (name, value)) in fields.iter().enumerate() {
         write!(out, "{}\"{name}\":", if index == 0 { '{' } else { ',' })?;
@@ -46,7 +100,7 @@ pub fn write_stats_json_with(
         write!(out, "[")?;
         for (index, tree) in trees.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            write!(out, "{comma}{}", esker_json::tree(tree, shown))?;
+            write!(out, "{comma}{}", esker_json::tree(tree, str::to_owned))?;
         }
         write!(out, "]")?;
     }
@@ -69,7 +123,7 @@ pub fn worst_of_each_kind(slowest: &[SlowOperation]) -> Vec<&SlowOperation> {
 pub fn write_slowest(out: &mut dyn Write, slowest: &[SlowOperation]) -> io::Result<()> {
     for slow in worst_of_each_kind(slowest) {
         let mut explanation = slow.explanation.clone();
-        explanation.keyspace = shown(&explanation.keyspace);
+        explanation.keyspace = word::name(&explanation.keyspace);
         writeln!(out, "\nslowest of the last hour: {explanation}")?;
     }
     Ok(())
@@ -78,21 +132,16 @@ pub fn write_slowest(out: &mut dyn Write, slowest: &[SlowOperation]) -> io::Resu
 /// The field of the trees.
 const TREES: &str = "trees";
 
-/// The name of a keyspace as it is shown.
-fn shown(name: &str) -> String {
-    token::encode(name.as_bytes())
-}
-
 /// The statistics as `name value` lines, sorted by name; trees are named by their position.
 pub fn stats_lines(mut stats: Stats) -> impl Iterator<Item = (String, String)> {
     let trees = std::mem::take(&mut stats.trees);
     let mut before = Vec::new();
-    flatten(String::new(), &esker_json::stats(&stats, shown), &mut before);
+    flatten(String::new(), &esker_json::stats(&stats, word::name), &mut before);
     let at = before.partition_point(|(name, _)| name.as_str() < TREES);
     let behind = before.split_off(at);
     let trees = trees.into_iter().enumerate().flat_map(|(index, tree)| {
         let mut lines = Vec::new();
-        flatten(format!("{TREES}.{index}"), &esker_json::tree(&tree, shown), &mut lines);
+        flatten(format!("{TREES}.{index}"), &esker_json::tree(&tree, word::name), &mut lines);
         lines
     });
     before.into_iter().chain(trees).chain(behind)
@@ -129,7 +178,7 @@ fn row(tree: &TreeShape) -> [String; COLUMNS] {
         tree.deltas.iter().chain(&tree.tiers).map(field).sum::<u64>()
     };
     [
-        shown(&tree.keyspace),
+        word::name(&tree.keyspace),
         tree.partitions.to_string(),
         tree.base.entries.to_string(),
         tree.base.bytes.to_string(),

@@ -1,10 +1,12 @@
-//! A line on standard error that tells how far a long command has come: rate, percent, time left.
+//! A line on standard error that tells how far a long command has come: rate, percent, time left, or,
+//! where the work tells no numbers, that it goes on and for how long it has.
 //!
 //! It is shown only where standard error is a terminal; in a pipe or a log nothing is printed.
 
 use esker_port::{Progress, Step, Summary};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Value, json};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use serde_json::{Map, Value, json};
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -49,6 +51,51 @@ impl Drop for Line {
     }
 }
 
+/// A sign that work goes on which does not tell how much is left.
+pub struct Spinner(Option<ProgressBar>);
+
+/// How often a spinner is drawn.
+const TURN: Duration = Duration::from_millis(100);
+
+impl Spinner {
+    /// One that begins with the name of the work, and shows its time.
+    pub fn new(verb: &'static str) -> Self {
+        Self::with_figure(verb, String::new)
+    }
+
+    /// One that also shows a figure, which is asked for each time it is drawn.
+    pub fn with_figure(
+        verb: &'static str,
+        figure: impl Fn() -> String + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let figure = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                // What cannot be drawn is not shown.
+                let _ = out.write_str(&figure());
+            };
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {figure}")
+            {
+                bar.set_style(style.with_key("figure", figure));
+            }
+            bar.set_prefix(verb);
+            // At once, so that short work is seen too.
+            bar.tick();
+            bar.enable_steady_tick(TURN);
+            bar
+        });
+        Self(bar)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Entries and rate; percent and time left too if the total is known.
 pub fn message(step: Step, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
@@ -71,8 +118,20 @@ pub fn summary(
     summary: &Summary,
     as_json: bool,
 ) -> io::Result<()> {
-    if as_json {
-        return writeln!(out, "{}", summary_json(summary));
+    summary_with(out, verb, summary, as_json.then(Map::new))
+}
+
+/// The same, with more fields if it is to be JSON.
+pub fn summary_with(
+    out: &mut dyn Write,
+    verb: &str,
+    summary: &Summary,
+    as_json: Option<Map<String, Value>>,
+) -> io::Result<()> {
+    if let Some(more) = as_json {
+        let mut fields = summary_json(summary);
+        fields.extend(more);
+        return writeln!(out, "{}", Value::Object(fields));
     }
     let resumed = match summary.resumed {
         0 => String::new(),
@@ -89,14 +148,15 @@ pub fn summary(
     )
 }
 
-fn summary_json(summary: &Summary) -> Value {
-    json!({
-        "keyspaces": summary.keyspaces,
-        "entries": summary.entries,
-        "bytes": summary.bytes,
-        "resumed": summary.resumed,
-        "checksum": format!("{:016x}", summary.content),
-        "stream_bytes": summary.stream_bytes,
-        "seconds": summary.elapsed.as_secs_f64(),
-    })
+fn summary_json(summary: &Summary) -> Map<String, Value> {
+    let fields = [
+        ("keyspaces", json!(summary.keyspaces)),
+        ("entries", json!(summary.entries)),
+        ("bytes", json!(summary.bytes)),
+        ("resumed", json!(summary.resumed)),
+        ("checksum", json!(format!("{:016x}", summary.content))),
+        ("stream_bytes", json!(summary.stream_bytes)),
+        ("seconds", json!(summary.elapsed.as_secs_f64())),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }

@@ -134,6 +134,24 @@ pub unsafe extern "C" fn esker_batch_delete_range(
     })
 }
 
+/// Adds a range delete of all keys that begin with `prefix`: `ESKER_INVALID_ARGUMENT` in a keyspace
+/// with a custom comparator.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_delete_prefix(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    prefix: *const c_void,
+    prefix_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let prefix = bytes(prefix, prefix_len, "prefix")?;
+        Ok(exclusive(batch)?.remove_prefix(keyspace, prefix)?)
+    })
+}
+
 /// The number of operations in a batch; 0 if the handle is no batch.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]

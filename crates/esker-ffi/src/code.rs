@@ -73,6 +73,8 @@ pub enum esker_code {
     ESKER_WOULD_BLOCK = 31,
     /// Keys of an ingestion do not ascend.
     ESKER_OUT_OF_ORDER = 32,
+    /// The program ended a long call. What the call did so far stays.
+    ESKER_INTERRUPTED = 33,
     /// The call is wrong: NULL, a handle of another kind, an impossible length.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -118,6 +120,7 @@ impl esker_code {
             30 => ESKER_UNFINISHED,
             31 => ESKER_WOULD_BLOCK,
             32 => ESKER_OUT_OF_ORDER,
+            33 => ESKER_INTERRUPTED,
             100 => ESKER_MISUSE,
             101 => ESKER_PANIC,
             102 => ESKER_OTHER,

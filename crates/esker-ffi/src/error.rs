@@ -49,6 +49,7 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
         30 => c"unfinished",
         31 => c"would-block",
         32 => c"out-of-order",
+        33 => c"interrupted",
         100 => c"misuse",
         101 => c"panic",
         102 => c"other",

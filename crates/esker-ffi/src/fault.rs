@@ -112,6 +112,7 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::Unfinished => ESKER_UNFINISHED,
         Kind::WouldBlock => ESKER_WOULD_BLOCK,
         Kind::OutOfOrder => ESKER_OUT_OF_ORDER,
+        Kind::Interrupted => ESKER_INTERRUPTED,
         _ => ESKER_OTHER,
     }
 }

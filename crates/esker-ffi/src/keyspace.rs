@@ -305,17 +305,59 @@ pub unsafe extern "C" fn esker_delete_range(
     error: *mut *mut esker_error,
 ) -> esker_code {
     border(error, || {
-        let inner = shared(keyspace)?;
         let range = range((start, start_len), (end, end_len))?;
-        let class = self::durability(durability)?;
-        let mut batch = Batch::new();
-        batch.remove_range::<&[u8]>(&inner.keyspace, range)?;
-        match class {
-            None => inner.db.write(batch)?,
-            Some(class) => inner.db.write_with(batch, class)?,
-        };
-        Ok(())
+        removed(keyspace, durability, |batch, keyspace| {
+            batch.remove_range::<&[u8]>(keyspace, range)
+        })
     })
+}
+
+/// Removes all keys that begin with `prefix`, with one range delete; the cost does not depend on how
+/// many there are. As `esker_put`, and `ESKER_INVALID_ARGUMENT` in a keyspace with a custom
+/// comparator.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_delete_prefix(
+    keyspace: *const esker_keyspace,
+    prefix: *const c_void,
+    prefix_len: usize,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let prefix = bytes(prefix, prefix_len, "prefix")?;
+        removed(keyspace, durability, |batch, keyspace| batch.remove_prefix(keyspace, prefix))
+    })
+}
+
+/// Removes all entries; the cost does not depend on how many there are. The keyspace stays. As
+/// `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_clear(
+    keyspace: *const esker_keyspace,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        removed(keyspace, durability, |batch, keyspace| batch.remove_range::<&[u8]>(keyspace, ..))
+    })
+}
+
+/// Writes what `remove` adds to a batch.
+unsafe fn removed(
+    keyspace: *const esker_keyspace,
+    durability: i32,
+    remove: impl FnOnce(&mut Batch, &Keyspace) -> esker::Result<()>,
+) -> Result<()> {
+    let (inner, class) = (shared(keyspace)?, self::durability(durability)?);
+    let mut batch = Batch::new();
+    remove(&mut batch, &inner.keyspace)?;
+    match class {
+        None => inner.db.write(batch)?,
+        Some(class) => inner.db.write_with(batch, class)?,
+    };
+    Ok(())
 }
 
 /// Reads the value under a key into `value`, or NULL if there is none; release it with

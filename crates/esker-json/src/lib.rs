@@ -233,6 +233,7 @@ pub fn verify(report: &VerifyReport) -> Value {
         "blocks": report.blocks,
         "entries": report.entries,
         "bytes": report.bytes,
+        "interrupted": report.interrupted,
         "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
     })
 }

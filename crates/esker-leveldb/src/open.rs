@@ -13,6 +13,7 @@ use crate::comparator::{BYTEWISE, Order};
 use crate::options::leveldb_options_t;
 use crate::status::{Result, Status};
 use esker::{Comparator, Compression, Db, Error, Keyspace, Options};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +33,15 @@ pub(crate) fn open(
     // A program may pass the default order by its name.
     let order = order.filter(|order| order.name() != BYTEWISE).map(Arc::new);
     let asked = order.as_ref().map_or(BYTEWISE.to_owned(), |order| order.name().to_owned());
-    let db = Db::open_with(path, engine_options(options, order.clone()))?;
+    let opened = Db::open_with(path, engine_options(options, order.clone()));
+    let db = opened.map_err(|error| match &error {
+        // LevelDB's answer where the parent directory is missing. A read has no such answer: there it means that the
+        // key is absent.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Status::not_found(&error)
+        }
+        _ => Status::from(&error),
+    })?;
     match choose(&db, order) {
         Ok(keyspace) => Ok((db, keyspace)),
         Err(error) => {

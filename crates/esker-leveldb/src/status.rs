@@ -22,6 +22,10 @@ impl Status {
         Self(format!("IO error: {what}"))
     }
 
+    pub(crate) fn not_found(what: impl std::fmt::Display) -> Self {
+        Self(format!("NotFound: {what}"))
+    }
+
     /// A NULL where LevelDB would crash.
     pub(crate) fn null(what: &str) -> Self {
         Self::invalid(format_args!("{what} is NULL"))

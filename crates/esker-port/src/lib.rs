@@ -5,6 +5,9 @@
 //! directories of other stores. All three work on the public interface of an open [`esker::Db`],
 //! so a program can use them with its custom comparators, and the `esker` program only calls them.
 //!
+//! [`word`] is how the `esker` program writes and reads keys, values and names in lines, and [`token`]
+//! how the text form of a dump does.
+//!
 //! Memory is bounded: frames of about 256 KiB pass through a short queue between the thread that
 //! reads and the thread that writes. A value above a megabyte gets its own frame, and passes in pieces.
 
@@ -30,6 +33,7 @@ mod source;
 mod stream;
 pub mod token;
 mod walk;
+pub mod word;
 
 pub use dump::{DumpOptions, dump, dump_to_file};
 pub use error::{Engine, Error, Result};

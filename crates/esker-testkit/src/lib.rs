@@ -7,9 +7,14 @@
 //! database and reads it back. [`referred`] tells whether the run files of a database are those that
 //! it refers to. [`serial`] tells whether transactions were serializable, and [`parallel`] runs
 //! cases on all processors. [`barriers`] hold threads at points that a test chooses, [`keeper`]
-//! decides about all of their steps, and [`cache_events`] counts those of the cache. [`files`] and `misfit` work on the real file system, and
-//! [`orders`] are comparators. All of them are driven by seeds or counters, so that
+//! decides about all of their steps, and [`cache_events`] counts those of the cache. [`files`] and `misfit` work on the real file system,
+//! [`orders`] are comparators, and [`pages`] reads the documentation. All of them are driven by seeds or counters, so that
 //! whatever a test finds can be found again.
+
+/// The examples of the page for those who come from another store: compiled and run with the examples of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/moving.md")]
+pub mod moving {}
 
 pub mod crashfs;
 pub mod digest;
@@ -17,6 +22,7 @@ pub mod faultfs;
 pub mod files;
 #[cfg(unix)]
 pub mod misfit;
+pub mod pages;
 pub mod parallel;
 mod rng;
 

@@ -3,7 +3,7 @@
 
 use esker::Result;
 use esker::internals::base::rangedel::RangeTombstone;
-use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
+use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq};
 use esker::internals::compaction::{CompactionStream, Depth, VersionGc};
 use esker::internals::iter::{Bounds, Reading, Sources, VisibleIter};
 use esker_testkit::mix;
@@ -25,12 +25,11 @@ struct Run {
 struct RunCursor {
     run: Arc<Run>,
     at: usize,
-    head: u64,
 }
 
 impl RunCursor {
     fn new(run: &Arc<Run>) -> Self {
-        Self { run: Arc::clone(run), at: usize::MAX, head: 0 }
+        Self { run: Arc::clone(run), at: usize::MAX }
     }
 
     fn len(&self) -> usize {
@@ -43,9 +42,6 @@ impl RunCursor {
 
     fn go(&mut self, index: usize) -> Result<()> {
         self.at = index;
-        if self.valid() {
-            self.head = head_of(self.key_at(index));
-        }
         Ok(())
     }
 
@@ -65,9 +61,6 @@ impl Cursor for RunCursor {
     }
     fn key(&self) -> &[u8] {
         self.key_at(self.at)
-    }
-    fn head(&self) -> u64 {
-        self.head
     }
     fn seq(&self) -> Seq {
         self.run.seq

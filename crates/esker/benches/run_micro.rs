@@ -161,7 +161,7 @@ fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<(
             }
             let (mut count, mut sum) = (0, 0);
             while cursor.valid() {
-                sum += cursor.head() ^ u64::from(cursor.value()[0]);
+                sum += u64::from(cursor.key()[0]) ^ u64::from(cursor.value()[0]);
                 count += 1;
                 if forward { cursor.next()? } else { cursor.prev()? }
             }

@@ -161,6 +161,9 @@ pub enum Error {
     },
     /// The database was closed.
     Closed,
+    /// The program ended a long call, such as [`crate::Db::compact_until`]. What the call did so far stays, and
+    /// nothing is lost.
+    Interrupted,
     /// This is a child process of the one that opened the database (R26).
     Forked,
     /// The keyspace was dropped.
@@ -346,6 +349,7 @@ impl Error {
             Self::WouldBlock { .. } => ErrorKind::WouldBlock,
             Self::Poisoned { .. } => ErrorKind::Poisoned,
             Self::Closed => ErrorKind::Closed,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::Forked => ErrorKind::Forked,
             Self::KeyspaceDropped { .. } => ErrorKind::KeyspaceDropped,
             Self::BranchMissing { .. } => ErrorKind::BranchMissing,

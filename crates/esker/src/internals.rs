@@ -19,3 +19,9 @@ layers! { base budget sync events waits trace block filter options wal memtable 
 // The model checker compiles none of these.
 #[cfg(not(loom))]
 layers! { directory catalog txn stats admission recovery monitor db inspect }
+
+/// Gets that do not wait.
+#[cfg(not(loom))]
+pub mod cached {
+    pub use crate::api::cached::*;
+}

@@ -35,6 +35,7 @@
 //! - Loading sorted data: [`Db::ingest`], [`Ingestion`].
 //! - Reading: [`Db::get`], [`Db::range`] and [`Iter`], [`Cursor`], [`Snapshot`].
 //! - Keyspaces: [`Db::keyspace`], [`Keyspace`], [`KeyspaceOptions`], [`Comparator`].
+//! - Keys and values with types: [`Typed`], [`KeyCodec`], [`ValueCodec`].
 //! - Transactions: [`Db::transact`], [`Transaction`], [`TransactionOptions`].
 //! - Merge operators: [`Keyspace::merge`], [`CounterU64`], [`Append`], [`MergeOperator`].
 //! - Entries that expire or are filtered: [`Keyspace::insert_with_ttl`], [`CompactionFilter`].
@@ -132,15 +133,16 @@ pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{
-    Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
-    CompactionFilter, Comparator, Compression, CountEstimate, CounterI64, CounterU64, Cursor, Db,
-    Decision, Durability, Event, EventKind, EventListener, Explanation, HeldUse, Ingestion, Iter,
-    Keyspace, KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
-    MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
-    Options, Outcome, Pace, PaceMode, PinnedValue, Problem, Recovery, Sample, SamplePart,
-    Savepoint, SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, ValueReader,
-    VerifyReport, WaitTime, WaitTimes,
+    Append, Associative, AssociativeOperator, Batch, BatchIter, BatchOperation, BlockCounts,
+    BranchUse, BytesWritten, Clock, CompactionFilter, Comparator, Compression, CountEstimate,
+    CounterI64, CounterU64, Cursor, Db, Decision, Durability, Event, EventKind, EventListener,
+    Explanation, HeldUse, Ingestion, IntoIter, Iter, KeyCodec, KeyFor, Keyspace, KeyspaceOptions,
+    Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse, MergeOperator, Metric,
+    MetricKind, MetricUnit, Observed, ObservedState, OperatorResult, Options, Outcome, Pace,
+    PaceMode, PinnedValue, Problem, Recovery, Sample, SamplePart, Savepoint, SegmentShape,
+    SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource, SystemClock,
+    Transaction, TransactionIter, TransactionOptions, TreeShape, Typed, TypedIter, ValueCodec,
+    ValueFor, ValueReader, VerifyReport, WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

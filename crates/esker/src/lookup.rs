@@ -123,12 +123,48 @@ impl<'a> Seen<'a> {
         self.block.and_then(BlockRef::pieces)
     }
 
+    /// Makes the value readable for a moment after the search: copies a short one into `short`, holds a longer one. A
+    /// pin writes to the head of the block, whose line nobody else needs: a copy of few lines costs less.
+    #[inline]
+    pub fn lend(self, short: &mut ShortValue) -> Lent {
+        match short.get_mut(..self.bytes.len()) {
+            Some(copy) => {
+                copy.copy_from_slice(self.bytes);
+                Lent::Copied(self.bytes.len())
+            }
+            None => Lent::Held(self.hold()),
+        }
+    }
+
     /// Keeps the value for longer, by pinning its block or by a copy.
     pub fn hold(self) -> Held {
         let Some(block) = self.block else { return Held::Copy(self.bytes.to_vec()) };
         let pin = block.pin();
         let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
         Held::Block { pin, range: (start, start + self.bytes.len()) }
+    }
+}
+
+/// Where a short value is copied to.
+pub type ShortValue = [u8; 256];
+
+/// What a search left of a value that is read soon.
+#[derive(Debug)]
+pub enum Lent {
+    /// So many bytes are in the [`ShortValue`].
+    Copied(usize),
+    /// It stays where it is.
+    Held(Held),
+}
+
+impl Lent {
+    /// The value.
+    #[inline]
+    pub fn bytes<'a>(&'a self, short: &'a ShortValue) -> &'a [u8] {
+        match self {
+            Self::Copied(len) => &short[..*len],
+            Self::Held(held) => held.bytes(),
+        }
     }
 }
 

@@ -84,8 +84,12 @@ fn assert_few(all: &Keyspace, sources: &str) {
         let places = numbers().filter(|at| flushed(*at));
         places.for_each(|at| assert_eq!(all.get_pinned(key(at)).unwrap().unwrap().len(), 100));
     });
+    let lent = allocations_of(|| {
+        places().for_each(|place| assert_eq!(all.get_with(place, <[u8]>::len).unwrap(), Some(100)));
+    });
     let found = [
         ("get_into", gets.0),
+        ("get_with", lent.0),
         ("get_pinned", pinned.0),
         ("Cursor::seek", allocations_of(|| of_cursor(&mut cursor)).0),
         ("Iter::seek", allocations_of(|| of_iter(&mut iter)).0),

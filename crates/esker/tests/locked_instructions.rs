@@ -26,16 +26,20 @@ const ROUNDS: usize = 2;
 const KEYS: u64 = 20_000;
 
 /// The stretches that are counted, in the order in which the child runs them, with how many atomic changes a call may have.
-/// One enters an epoch, on a cache line of the thread's own. `get_with` pins the block for as long as the caller's function
-/// runs, which is an addition and a subtraction on the block's frame.
-const STRETCHES: [(&str, u64); 6] = [
+/// One enters an epoch, on a cache line of the thread's own. `get_with` copies a short value, and pins the block of a longer one
+/// for as long as the caller's function runs, which is an addition and a subtraction on the block's frame.
+const STRETCHES: [(&str, u64); 7] = [
     ("nothing", 0),
     ("get_into", 1),
-    ("get_with", 3),
+    ("get_with", 1),
+    ("get_with, long", 3),
     ("absent", 1),
     ("contains_key", 1),
     ("next_entry", 0),
 ];
+
+/// The keys of long values are behind those of short ones.
+const LONG: u64 = KEYS;
 
 /// The stretches, each as often as it is counted.
 fn counted() -> impl Iterator<Item = (&'static str, u64)> {
@@ -52,6 +56,10 @@ fn read(all: &Keyspace, iter: &mut Iter, stretch: &str, value: &mut Vec<u8>) {
         match stretch {
             "get_into" => assert!(black_box(all.get_into(key, value).unwrap())),
             "get_with" => assert_eq!(all.get_with(key, <[u8]>::len).unwrap(), Some(100)),
+            "get_with, long" => {
+                let len = all.get_with(self::key(LONG + call), <[u8]>::len);
+                assert_eq!(len.unwrap(), Some(300));
+            }
             "absent" => {
                 assert!(!all.get_into((u64::from_be_bytes(key) + 1).to_be_bytes(), value).unwrap())
             }
@@ -69,9 +77,9 @@ fn in_another_process() {
     let db = Db::open_with(&place, Options::default()).unwrap();
     let all = db.default_keyspace();
     let mut iter = db.iter().unwrap();
-    let mut value = Vec::with_capacity(200);
+    let mut value = Vec::with_capacity(300);
     // All blocks are in memory, and this thread has all that it makes for itself.
-    for number in 0..KEYS {
+    for number in 0..LONG + CALLS {
         assert!(all.get_into(key(number), &mut value).unwrap());
     }
     for (stretch, _) in STRETCHES {
@@ -120,6 +128,9 @@ fn a_read_in_memory_changes_nothing_that_threads_share() {
     let db = Db::open_with(dir.path(), Options::default()).unwrap();
     for number in 0..KEYS {
         db.insert(key(number), [number as u8; 100]).unwrap();
+    }
+    for number in LONG..LONG + CALLS {
+        db.insert(key(number), [number as u8; 300]).unwrap();
     }
     db.compact().unwrap();
     db.close().unwrap();

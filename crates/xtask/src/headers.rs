@@ -3,8 +3,7 @@
 //! They are checked in, so that nobody needs this program to use the library; `--check` generates
 //! them again and compares, so that they are always up to date.
 
-use crate::workspace::Result;
-use std::fs;
+use crate::workspace::{Result, keep};
 use std::path::Path;
 
 /// One header.
@@ -26,21 +25,9 @@ pub(crate) fn run(workspace: &Path, check: bool) -> Result<()> {
     let mut behind = Vec::new();
     for Header { source, file } in HEADERS {
         let wanted = generate(&workspace.join(source))?;
-        let path = workspace.join(file);
-        let stored = fs::read_to_string(&path).unwrap_or_default();
-        if stored == wanted {
-            continue;
-        }
-        if check {
+        if !keep(&workspace.join(file), &wanted, check)? {
             behind.push(*file);
-            continue;
         }
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)
-                .map_err(|e| format!("cannot make {}: {e}", parent.display()))?;
-        }
-        fs::write(&path, wanted).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        println!("wrote {}", path.display());
     }
     if behind.is_empty() {
         return Ok(());

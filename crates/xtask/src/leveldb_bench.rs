@@ -74,7 +74,8 @@ fn measure(command: &mut Command) -> Result<[f64; WORK.len()]> {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// The one in the middle, of an even number the upper of two; not a number if there is none.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

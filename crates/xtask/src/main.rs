@@ -3,9 +3,11 @@
 //! Each chore is a module with a function that runs it and returns an error message; this file only
 //! reads the command line.
 
+mod api;
 mod budget;
 mod clients;
 mod dropin;
+mod footprint;
 mod fuzz;
 mod headers;
 mod import_bench;
@@ -15,7 +17,10 @@ mod metrics;
 mod mutants;
 mod pacing;
 mod programs;
+mod release;
 mod simulate;
+#[cfg(test)]
+mod tests;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +39,12 @@ enum Chore {
     /// Writes the C headers that are generated from the sources of the C interfaces.
     Headers {
         /// Writes nothing, and fails if a header that is checked in differs.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Lists the public interfaces of the libraries that are published, in api.txt of their crates.
+    Api {
+        /// Writes nothing, and fails if a listing that is checked in differs.
         #[arg(long)]
         check: bool,
     },
@@ -126,6 +137,12 @@ enum Chore {
     },
     /// Measures what a memory budget buys: rates of loads and reads under several budgets.
     Budget(budget::Budget),
+    /// Measures what Esker costs a project that uses it, beside redb and fjall: packages, the time of
+    /// a first build, the size of a program. Needs the crate registry.
+    Footprint(footprint::Footprint),
+    /// Runs what a release needs and uploads nothing: checks, packages and their builds, licences,
+    /// bills of materials, wheel and source distribution. docs/releasing.md has the other steps.
+    Release(release::Release),
     /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
     /// ours. Their sources come from the package registries.
     Clients {
@@ -143,6 +160,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Headers { check } => headers::run(&workspace::root(), check),
+        Chore::Api { check } => api::run(&workspace::root(), check),
         Chore::Metrics { check } => metrics::run(&workspace::root(), check),
         Chore::Fuzz { target, seconds, address, input } => {
             fuzz::run(&workspace::root(), &fuzz::Fuzz { name: target, seconds, address, input })
@@ -162,6 +180,8 @@ fn main() -> ExitCode {
             mutants::run(&workspace::root(), &mutants::Mutants { only, again, list, json })
         }
         Chore::Budget(asked) => budget::run(&workspace::root(), &asked),
+        Chore::Footprint(asked) => footprint::run(&workspace::root(), &asked),
+        Chore::Release(asked) => release::run(&workspace::root(), &asked),
         Chore::Clients { all } => clients::run(&workspace::root(), all),
     };
     match done {

@@ -1,12 +1,13 @@
 """The asyncio interface: the same calls, awaited.
 
 Every call runs on a thread of a pool that belongs to the database, so the event loop goes on
-meanwhile; iterating fetches many entries per trip to the pool.
+meanwhile; iterating fetches many entries per trip to the pool. What has to be closed, a database, a
+snapshot, a transaction, an ingestion, can be awaited, or be the subject of ``async with`` as it is.
 
 >>> import asyncio, tempfile
 >>> from esker import aio
 >>> async def program(path):
-...     async with await aio.open(path, create_if_missing=True) as db:
+...     async with aio.open(path, create_if_missing=True) as db:
 ...         await db.put(b"hello", b"world")
 ...         async with db.write_batch() as batch:
 ...             batch.put(b"more", b"of it")
@@ -21,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
@@ -31,7 +32,19 @@ import esker
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DB", "Iterator", "Keyspace", "Snapshot", "Transaction", "WriteBatch", "open"]
+__all__ = [
+    "DB",
+    "Ingestion",
+    "Iterator",
+    "Keyspace",
+    "Opening",
+    "PrefixedDB",
+    "Snapshot",
+    "Transaction",
+    "ValueReader",
+    "WriteBatch",
+    "open",
+]
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
@@ -61,6 +74,63 @@ class _Calls:
             # The pool is gone, so the database was closed. Its own call says so.
             return call(*arguments, **named)
         return await pending
+
+
+class _Closable:
+    """Something that is closed at the end of a block."""
+
+    __slots__ = ()
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+_O = TypeVar("_O", bound=_Closable)
+
+
+class Opening(Coroutine[Any, Any, _O]):
+    """What opens something: ``await`` it, or use it with ``async with``, which closes what it
+    opened."""
+
+    __slots__ = ("_opened", "_opening")
+
+    def __init__(self, opening: Coroutine[Any, Any, _O]) -> None:
+        self._opening = opening
+
+    def send(self, value: Any) -> Any:
+        return self._opening.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._opening.throw(*error)
+
+    def close(self) -> None:
+        self._opening.close()
+
+    def __await__(self) -> Generator[Any, Any, _O]:
+        return self._opening.__await__()
+
+    async def __aenter__(self) -> _O:
+        self._opened = await self._opening
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._opened.__aexit__(exc_type, exc_value, traceback)
 
 
 class Iterator(_Calls, Generic[_T]):
@@ -230,6 +300,14 @@ class WriteBatch(_Calls):
         """Removes all operations."""
         self._real.clear()
 
+    def append(self, source: WriteBatch) -> None:
+        """Adds the operations of another batch."""
+        self._real.append(source._real)
+
+    def approximate_size(self) -> int:
+        """About how many bytes the batch has."""
+        return self._real.approximate_size()
+
     def __len__(self) -> int:
         return len(self._real)
 
@@ -255,7 +333,7 @@ class WriteBatch(_Calls):
         self.clear()
 
 
-class Snapshot(_Reader):
+class Snapshot(_Reader, _Closable):
     """The state of a database at one moment."""
 
     __slots__ = ()
@@ -272,11 +350,7 @@ class Snapshot(_Reader):
         """Releases the snapshot."""
         await self._call(self._real.close)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.close()
+    release = close
 
 
 class Store(_Reader):
@@ -332,6 +406,14 @@ class Store(_Reader):
         """Removes all keys from ``start`` up to, not including, ``stop``."""
         await self._call(self._real.delete_range, start, stop, sync=sync)
 
+    async def delete_prefix(self, prefix: Buffer, *, sync: bool = False) -> None:
+        """Removes all keys that begin with ``prefix``."""
+        await self._call(self._real.delete_prefix, prefix, sync=sync)
+
+    async def clear(self) -> None:
+        """Removes everything."""
+        await self._call(self._real.clear)
+
     def write_batch(
         self, *, transaction: bool = True, sync: bool = False, durability: Any = None
     ) -> WriteBatch:
@@ -340,9 +422,50 @@ class Store(_Reader):
         real = self._real.write_batch(transaction=transaction, sync=sync, durability=durability)
         return WriteBatch(self._pool, real, transaction)
 
-    async def snapshot(self, *, label: str | None = None) -> Snapshot:
+    def snapshot(self, *, label: str | None = None) -> Opening[Snapshot]:
         """Takes a snapshot: the state at this moment. The statistics show its label."""
-        return Snapshot(self._pool, await self._call(self._real.snapshot, label=label))
+
+        async def opening() -> Snapshot:
+            return Snapshot(self._pool, await self._call(self._real.snapshot, label=label))
+
+        return Opening(opening())
+
+    async def put_from(self, key: Buffer, file: Any) -> int:
+        """Puts what ``file`` holds under ``key``, as :meth:`esker.DB.put_from`; ``file.read`` runs on
+        a thread of the pool. Returns the number of bytes."""
+        size: int = await self._call(self._real.put_from, key, file)
+        return size
+
+    async def open_value(self, key: Buffer) -> ValueReader | None:
+        """A reader of the value under ``key``, or ``None``; as :meth:`esker.DB.open_value`."""
+        real = await self._call(self._real.open_value, key)
+        return None if real is None else ValueReader(self._pool, real)
+
+    def ingestion(self) -> Opening[Ingestion]:
+        """Begins an ingestion of entries in order, as :meth:`esker.DB.ingestion`."""
+
+        async def opening() -> Ingestion:
+            return Ingestion(self._pool, await self._call(self._real.ingestion))
+
+        return Opening(opening())
+
+    async def ingest_sorted(
+        self, entries: Iterable[tuple[Buffer, Buffer]], *, ttl: float | None = None
+    ) -> int:
+        """Ingests entries in order, as :meth:`esker.DB.ingest_sorted`; ``entries`` is iterated on a
+        thread of the pool."""
+        count: int = await self._call(self._real.ingest_sorted, entries, ttl=ttl)
+        return count
+
+    async def approximate_size(self, start: Buffer, stop: Buffer) -> int:
+        """About how many bytes the entries between two keys take."""
+        size: int = await self._call(self._real.approximate_size, start, stop)
+        return size
+
+    async def approximate_sizes(self, *ranges: tuple[Buffer, Buffer]) -> list[int]:
+        """About how many bytes the entries of each range take."""
+        sizes: list[int] = await self._call(self._real.approximate_sizes, *ranges)
+        return sizes
 
     async def explain_scan(
         self, start: Buffer | None = None, stop: Buffer | None = None, *, limit: int = 100
@@ -364,6 +487,126 @@ class Store(_Reader):
         await self._call(self._real.compact_range, start=start, stop=stop)
 
 
+class ValueReader(_Calls, _Closable):
+    """A value that is read piece by piece; made by ``open_value``."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.ValueReader) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    async def read(self, size: int = -1) -> bytes:
+        """At most ``size`` bytes, or all that are left."""
+        return await self._call(self._real.read, size) or b""
+
+    async def seek(self, offset: int, whence: int = 0) -> int:
+        """Moves to another place of the value."""
+        return await self._call(self._real.seek, offset, whence)
+
+    async def close(self) -> None:
+        """Gives the value up."""
+        await self._call(self._real.close)
+
+
+class Ingestion(_Calls, _Closable):
+    """Entries that come in order and take effect together; made by ``ingestion``. The end of its
+    block commits it, an exception drops it."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.Ingestion) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    async def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> None:
+        """Adds an entry, whose key follows those before it."""
+        await self._call(self._real.put, key, value, keyspace=_real(keyspace), ttl=ttl)
+
+    async def put_many(
+        self,
+        entries: Iterable[tuple[Buffer, Buffer]],
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        """Adds entries, in one trip to the pool; returns their number."""
+        return await self._call(self._real.put_many, entries, keyspace=_real(keyspace), ttl=ttl)
+
+    async def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds an operand for the merge operator."""
+        await self._call(self._real.merge, key, operand, keyspace=_real(keyspace))
+
+    async def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds the removal of a key."""
+        await self._call(self._real.delete, key, keyspace=_real(keyspace))
+
+    async def delete_range(
+        self,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        *,
+        keyspace: Store | None = None,
+    ) -> None:
+        """Adds the removal of what a range held before."""
+        await self._call(self._real.delete_range, start, stop, keyspace=_real(keyspace))
+
+    async def sync(self) -> None:
+        """Makes what was added so far durable, though not visible."""
+        await self._call(self._real.sync)
+
+    async def join(self, other: Ingestion) -> None:
+        """Takes over what another ingestion added; both then take effect together."""
+        await self._call(self._real.join, other._real)
+
+    async def commit(self) -> None:
+        """Lets everything take effect."""
+        await self._call(self._real.commit)
+
+    async def close(self) -> None:
+        """Drops what was not committed."""
+        await self._call(self._real.close)
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._call(self._real.__exit__, exc_type, exc_value, traceback)
+
+
+class PrefixedDB(Store):
+    """The part of a database or keyspace whose keys begin with a prefix, without that prefix."""
+
+    __slots__ = ()
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.PrefixedDB) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    @property
+    def prefix(self) -> bytes:
+        """The prefix."""
+        return self._real.prefix  # type: ignore[no-any-return]
+
+    @property
+    def real(self) -> esker.PrefixedDB:
+        """The object itself, whose calls block."""
+        return self._real  # type: ignore[no-any-return]
+
+    def prefixed_db(self, prefix: Buffer) -> PrefixedDB:
+        """The part whose keys begin with this prefix, too."""
+        return PrefixedDB(self._pool, self._real.prefixed_db(prefix))
+
+
 class Keyspace(Store):
     """A keyspace of a database."""
 
@@ -383,8 +626,26 @@ class Keyspace(Store):
         """The keyspace itself, whose calls block."""
         return self._real  # type: ignore[no-any-return]
 
+    @property
+    def ttl(self) -> float | None:
+        """The seconds after which later writes expire, if they do."""
+        return self.real.ttl
 
-class Transaction(_Calls):
+    @property
+    def merge_operator(self) -> str | None:
+        """The name of the merge operator, if there is one."""
+        return self.real.merge_operator
+
+    async def set_ttl(self, ttl: float | None) -> None:
+        """Lets later writes expire after ``ttl`` seconds, or not."""
+        await self._call(self.real.set_ttl, ttl)
+
+    async def length(self) -> int:
+        """How many entries there are, as ``len`` of an :class:`esker.Keyspace`."""
+        return await self._call(self.real.__len__)
+
+
+class Transaction(_Calls, _Closable):
     """A transaction: commits at the end of the block, rolls back after an exception."""
 
     __slots__ = ("_real",)
@@ -428,6 +689,34 @@ class Transaction(_Calls):
         """Removes ``key``, if it exists."""
         await self._call(self._real.delete, key, keyspace=_real(keyspace))
 
+    async def delete_range(
+        self,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        *,
+        keyspace: Store | None = None,
+    ) -> None:
+        """Removes all keys from ``start`` up to, not including, ``stop``."""
+        await self._call(self._real.delete_range, start, stop, keyspace=_real(keyspace))
+
+    async def contains(self, key: Buffer) -> bool:
+        """Whether ``key`` exists as the transaction sees it."""
+        return await self._call(self._real.__contains__, key)
+
+    async def multi_get(
+        self, keys: Iterable[Buffer], *, keyspace: Store | None = None
+    ) -> list[bytes | None]:
+        """The values under ``keys`` as the transaction sees them."""
+        return await self._call(self._real.multi_get, list(keys), keyspace=_real(keyspace))
+
+    async def savepoint(self) -> esker.Savepoint:
+        """Marks a point to which ``rollback_to`` goes back."""
+        return await self._call(self._real.savepoint)
+
+    async def rollback_to(self, savepoint: esker.Savepoint) -> None:
+        """Takes back what was written since the savepoint."""
+        await self._call(self._real.rollback_to, savepoint)
+
     async def entries(self, *, keyspace: Store | None = None, **options: Any) -> list[Any]:
         """The entries of a range as the transaction sees them, with the options of
         :meth:`esker.Transaction.iterator`."""
@@ -445,8 +734,7 @@ class Transaction(_Calls):
         """Rolls back all writes."""
         await self._call(self._real.rollback)
 
-    async def __aenter__(self) -> Self:
-        return self
+    close = rollback
 
     async def __aexit__(
         self,
@@ -457,7 +745,7 @@ class Transaction(_Calls):
         await self._call(self._real.__exit__, exc_type, exc_value, traceback)
 
 
-class DB(Store):
+class DB(Store, _Closable):
     """An open database; made by :func:`open`."""
 
     __slots__ = ()
@@ -488,10 +776,17 @@ class DB(Store):
         """Drops a keyspace with all its entries."""
         return await self._call(self.real.drop_keyspace, name)
 
-    async def transaction(self, **options: Any) -> Transaction:
+    def transaction(self, **options: Any) -> Opening[Transaction]:
         """Begins a transaction, with the options of :meth:`esker.DB.transaction`."""
-        real = await self._call(self.real.transaction, **options)
-        return Transaction(self._pool, real)
+
+        async def opening() -> Transaction:
+            return Transaction(self._pool, await self._call(self.real.transaction, **options))
+
+        return Opening(opening())
+
+    def prefixed_db(self, prefix: Buffer) -> PrefixedDB:
+        """The part of the database whose keys begin with a prefix."""
+        return PrefixedDB(self._pool, self.real.prefixed_db(prefix))
 
     @overload
     async def transact(
@@ -539,6 +834,27 @@ class DB(Store):
         """Drops a branch and all its entries."""
         return await self._call(self.real.drop_branch, name)
 
+    @property
+    def branch_name(self) -> str | None:
+        """The name of the branch or named snapshot that this is, if it is one."""
+        return self.real.branch_name
+
+    async def snapshot_named(self, name: str) -> None:
+        """Keeps the present state under a name."""
+        await self._call(self.real.snapshot_named, name)
+
+    async def open_named_snapshot(self, name: str) -> DB:
+        """Opens a named snapshot, for reading."""
+        return DB(self._pool, await self._call(self.real.open_named_snapshot, name))
+
+    async def named_snapshots(self) -> list[str]:
+        """The names of all named snapshots."""
+        return await self._call(self.real.named_snapshots)
+
+    async def drop_named_snapshot(self, name: str) -> bool:
+        """Drops a named snapshot."""
+        return await self._call(self.real.drop_named_snapshot, name)
+
     async def checkpoint(self, path: Any) -> None:
         """Copies the present state of the database into another directory."""
         await self._call(self.real.checkpoint, path)
@@ -550,6 +866,14 @@ class DB(Store):
     async def flush(self) -> None:
         """Writes what is in memory to files."""
         await self._call(self._real.flush)
+
+    async def wait_until_idle(self) -> None:
+        """Waits until flushes and compactions have nothing to do."""
+        await self._call(self.real.wait_until_idle)
+
+    async def get_property(self, name: Buffer) -> bytes | None:
+        """A property by LevelDB's names for them."""
+        return await self._call(self.real.get_property, name)
 
     async def stats(self) -> dict[str, Any]:
         """The database's statistics."""
@@ -568,19 +892,17 @@ class DB(Store):
         await self._call(self._real.close)
         self._pool.shutdown(wait=False)
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, *exception: object) -> None:
-        await self.close()
-
-
-async def open(name: Any, *, threads: int = THREADS, **options: Any) -> DB:
+def open(name: Any, *, threads: int = THREADS, **options: Any) -> Opening[DB]:
     """Opens a database, with the options of :class:`esker.DB`."""
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="esker-aio")
-    calls = _Calls(pool)
-    try:
-        return DB(pool, await calls._call(esker.DB, name, **options))
-    except BaseException:
-        pool.shutdown(wait=False)
-        raise
+
+    async def opening() -> DB:
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="esker-aio")
+        calls = _Calls(pool)
+        try:
+            return DB(pool, await calls._call(esker.DB, name, **options))
+        except BaseException:
+            pool.shutdown(wait=False)
+            raise
+
+    return Opening(opening())

@@ -38,6 +38,11 @@ impl EngineSpec {
         }
     }
 
+    /// The engine that a report names. A name that is unknown here is kept, and cannot be opened.
+    pub fn named(name: String) -> Self {
+        Self::parse(&name).unwrap_or_else(|_| Self::unknown(name))
+    }
+
     /// The same engine as `--tuning` wants it. An engine without a tuned variant stays what it is;
     /// a variant that was named and is of the other kind is refused.
     pub fn tuned(self, tuning: Tuning) -> Result<Self> {
@@ -122,12 +127,10 @@ impl Default for EngineSpec {
     }
 }
 
-/// Reports outlive the versions that wrote them: a name that is unknown here is kept, and cannot be
-/// opened.
+/// Reports outlive the versions that wrote them.
 impl<'de> Deserialize<'de> for EngineSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Ok(Self::parse(&name).unwrap_or_else(|_| Self::unknown(name)))
+        Ok(Self::named(String::deserialize(deserializer)?))
     }
 }
 

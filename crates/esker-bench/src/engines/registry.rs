@@ -44,6 +44,8 @@ macro_rules! built {
         open
     }};
 }
+#[cfg(test)]
+pub(super) use built;
 
 /// All engines.
 pub static REGISTRY: &[Entry] = &[

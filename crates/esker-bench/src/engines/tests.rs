@@ -3,6 +3,8 @@
 use super::registry::REGISTRY;
 use super::*;
 
+mod shelf;
+
 #[test]
 fn engines_parse() {
     let specs = EngineSpec::parse_list("esker, MEM").unwrap();

@@ -12,7 +12,7 @@ use crate::harness::runner::Runner;
 use crate::harness::settings::Settings;
 use crate::harness::step_report::WorkloadReport;
 use crate::harness::workspace::Workspace;
-use crate::report::{EngineReport, FORMAT, Report, RunReport, compare};
+use crate::report::{EngineReport, FORMAT, Origin, Report, RunReport, compare};
 use crate::{EngineSpec, Interrupt, Result};
 use std::path::Path;
 use std::time::Instant;
@@ -54,12 +54,16 @@ pub trait Observer {
     }
 }
 
-/// Runs everything that the settings ask for, or, if it is interrupted, what there was time for.
+/// Runs everything that the settings ask for, or, if it is interrupted, what there was time for. The
+/// caller knows where the report comes from and fills in [`Report::origin`].
 pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
     settings.check()?;
     let workspace = Workspace::new(settings)?;
     let mut runs = Vec::new();
     let interrupt = observer.interrupt();
+    if workspace.is_temporary() {
+        interrupt.leaves(workspace.root());
+    }
     'rounds: for round in 1..=settings.rounds {
         for (turn, engine) in settings.engines.iter().enumerate() {
             if interrupt.asked() {
@@ -87,7 +91,8 @@ pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
         rules: Vec::new(),
         engines,
         agreements: Vec::new(),
-        machine: Machine::inspect(),
+        origin: Origin::default(),
+        machine: Machine::inspect(workspace.root()),
         settings: settings.clone(),
         runs,
         comparison,

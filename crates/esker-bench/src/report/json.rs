@@ -5,6 +5,7 @@
 //! files of earlier versions can be read.
 
 use super::medians::Comparison;
+use super::origin::Origin;
 use super::run::RunReport;
 use crate::engines::{EngineSpec, Tuning};
 use crate::harness::measure::machine::Machine;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 
 /// The version of the report's form. It grows when a field is renamed, removed or changes its
 /// meaning; a new field does not change it.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Everything about one suite.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,13 +45,16 @@ pub struct Report {
     /// Which results were compared between engines, and whether they agreed.
     #[serde(default)]
     pub agreements: Vec<Agreement>,
+    /// When it was made, by which command and by which build.
+    #[serde(default)]
+    pub origin: Origin,
     /// The machine that it ran on.
     pub machine: Machine,
     /// The settings of the suite.
     pub settings: Settings,
     /// One for each engine and round, in the order they ran.
     pub runs: Vec<RunReport>,
-    /// Medians over rounds, and ratios to the first engine; one for each workload.
+    /// Medians over rounds, and ratios to the base; one for each workload.
     pub comparison: Vec<Comparison>,
 }
 

@@ -1,6 +1,7 @@
-//! Medians over rounds, and how each engine stands to the first.
+//! Medians over rounds, and how each engine stands to the base.
 //!
-//! Runs are compared step by step. A difference counts only if it is larger than that between rounds of
+//! The base is Esker, or the engine that was named first where Esker is not among them, as on the page
+//! and in the tables in Markdown. A ratio has their direction too: above 1 is better for the base. Runs are compared step by step. A difference counts only if it is larger than that between rounds of
 //! the same engine ([`Verdict`]); with one round there is no verdict.
 
 use super::evenness::{Evenness, OpenLoopMedian};
@@ -26,7 +27,7 @@ pub struct Median {
     pub engine: EngineSpec,
     /// Operations a second.
     pub ops_per_second: f64,
-    /// The same as a multiple of the first engine's.
+    /// The base's rate divided by this one: above 1 is better for the base.
     pub ratio: f64,
     /// The lowest and highest round.
     pub spread: (f64, f64),
@@ -53,7 +54,7 @@ pub struct Median {
     /// Operations of one call.
     #[serde(default)]
     pub batch: usize,
-    /// How it compares with the first engine.
+    /// How it compares with the base.
     #[serde(default)]
     pub verdict: Verdict,
     /// Latencies, the longest gap and the rates of single seconds.
@@ -64,11 +65,11 @@ pub struct Median {
     pub open_loop: Option<OpenLoopMedian>,
 }
 
-/// How one engine compares with the first, in one workload.
+/// How one engine compares with the base, in one workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is the first.
+    /// It is the base.
     Base,
     /// Every round was faster, by more than rounds differ.
     Faster,
@@ -103,6 +104,11 @@ fn verdict(base: &Median, other: &Median) -> Verdict {
     }
 }
 
+/// The engine that others are compared with.
+fn base(engines: &[EngineSpec]) -> Option<&EngineSpec> {
+    engines.iter().find(|engine| engine.kind() == "esker").or(engines.first())
+}
+
 /// Compares runs of the same list, workload by workload.
 pub fn compare(engines: &[EngineSpec], runs: &[RunReport]) -> Vec<Comparison> {
     // The run that came farthest names the workloads.
@@ -112,18 +118,23 @@ pub fn compare(engines: &[EngineSpec], runs: &[RunReport]) -> Vec<Comparison> {
         .map(|(step, workload)| {
             let mut medians: Vec<Median> =
                 engines.iter().filter_map(|engine| median_of(engine, step, runs)).collect();
-            // The first engine that was named; without it there is nothing to compare with.
-            let base = medians.first().filter(|median| engines.first() == Some(&median.engine));
-            if let Some(base) = base.cloned() {
-                for median in &mut medians {
-                    median.verdict = verdict(&base, median);
-                    median.ratio = ratio(median.ops_per_second, base.ops_per_second);
-                }
-                medians[0].verdict = Verdict::Base;
-            }
+            relate(engines, &mut medians);
             Comparison { workload: workload.name.clone(), engines: medians }
         })
         .collect()
+}
+
+/// Fills in how each engine stands to the base. Without the base there is nothing to compare with.
+fn relate(engines: &[EngineSpec], medians: &mut [Median]) {
+    let is_base = |median: &&Median| base(engines) == Some(&median.engine);
+    let Some(base) = medians.iter().find(is_base).cloned() else { return };
+    for median in medians {
+        median.verdict = match median.engine == base.engine {
+            true => Verdict::Base,
+            false => verdict(&base, median),
+        };
+        median.ratio = ratio(base.ops_per_second, median.ops_per_second);
+    }
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -204,5 +215,21 @@ mod tests {
         assert_eq!(verdict(&base, &rates("mem", (1.0, 1.0, 1.0), 1)), Verdict::Unknown);
         let batched = Median { batched_instead: true, ..rates("mem", (1.0, 1.0, 1.0), 3) };
         assert_eq!(verdict(&base, &batched), Verdict::Unlike);
+    }
+
+    /// As on the page: Esker is the base wherever it was named, and above 1 is better for it.
+    #[test]
+    fn a_ratio_above_one_is_better_for_esker() {
+        let related = |names: &[(&str, f64)]| {
+            let of = |(name, rate): &(&str, f64)| rates(name, (*rate, *rate, *rate), 1);
+            let mut medians: Vec<Median> = names.iter().map(of).collect();
+            let engines: Vec<EngineSpec> = medians.iter().map(|m| m.engine.clone()).collect();
+            relate(&engines, &mut medians);
+            medians.iter().map(|m| (m.ratio, m.verdict)).collect::<Vec<_>>()
+        };
+        let (base, other) = (Verdict::Base, Verdict::Unknown);
+        let (ours, slow, fast) = (("esker", 100.0), ("mem", 50.0), ("null", 400.0));
+        assert_eq!(related(&[slow, ours, fast]), [(2.0, other), (1.0, base), (0.25, other)]);
+        assert_eq!(related(&[slow, fast]), [(1.0, base), (0.125, other)]);
     }
 }

@@ -3,6 +3,7 @@
 //! It holds the reports of its steps in order. A run that ended early holds the steps that were
 //! completed, and says why it ended.
 
+use super::origin::Origin;
 use crate::engines::EngineSpec;
 use crate::harness::step_report::WorkloadReport;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ pub struct RunReport {
     /// Why it ended early, if it did.
     #[serde(default)]
     pub failure: Option<String>,
+    /// The command and the build that measured it, in an experiment: another command may have gone on
+    /// with it. Else they are those of the report.
+    #[serde(default)]
+    pub origin: Option<Origin>,
 }
 
 impl RunReport {
@@ -43,6 +48,7 @@ impl RunReport {
             close_seconds: 0.0,
             turn,
             failure: None,
+            origin: None,
         }
     }
 }

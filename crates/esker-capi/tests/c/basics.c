@@ -75,8 +75,14 @@ static void reads_and_writes(const esker_keyspace *ks) {
   CHECK(holds(ks, "one", NULL));
   OK(esker_delete_range(ks, T("t"), T("u"), ESKER_DURABILITY_DEFAULT, &error));
   CHECK(holds(ks, "two", NULL) && holds(ks, "three", NULL) && holds(ks, "empty", ""));
+  OK(esker_put(ks, T("empty2"), T(""), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_delete_prefix(ks, T("empty"), ESKER_DURABILITY_PROCESS, &error));
+  CHECK(holds(ks, "empty", NULL) && holds(ks, "empty2", NULL) && holds(ks, "", "under the empty key"));
   OK(esker_delete_range(ks, NULL, 0, NULL, 0, ESKER_DURABILITY_PROCESS, &error));
-  CHECK(holds(ks, "empty", NULL) && holds(ks, "", NULL));
+  CHECK(holds(ks, "", NULL));
+  OK(esker_put(ks, T("again"), T(""), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_clear(ks, ESKER_DURABILITY_DEFAULT, &error));
+  CHECK(holds(ks, "again", NULL));
 }
 
 static void batches(const esker_db *db, const esker_keyspace *a, const esker_keyspace *b) {
@@ -90,7 +96,8 @@ static void batches(const esker_db *db, const esker_keyspace *a, const esker_key
   OK(esker_batch_delete(batch, a, T("x"), &error));
   OK(esker_batch_put(batch, a, T("z"), T("3"), &error));
   OK(esker_batch_delete_range(batch, b, T("q"), T("r"), &error));
-  CHECK(esker_batch_len(batch) == 5);
+  OK(esker_batch_delete_prefix(batch, b, T("none"), &error));
+  CHECK(esker_batch_len(batch) == 6);
   OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, &position, &error));
   CHECK(position > 0);
   OK(esker_wait_durable(db, position, &error));

@@ -89,10 +89,15 @@ pub fn compiler(language: Language) -> String {
 
 /// Whether this machine can compile a language.
 pub fn has(language: Language) -> bool {
-    let found = Command::new(compiler(language)).arg("--version").output();
+    is_there(&compiler(language))
+}
+
+/// Whether this machine has a compiler.
+pub fn is_there(compiler: &str) -> bool {
+    let found = Command::new(compiler).arg("--version").output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("LEFT OUT: there is no {}", compiler(language));
+        eprintln!("LEFT OUT: there is no {compiler}");
     }
     found
 }
@@ -106,10 +111,22 @@ pub fn compile(
     tag: &str,
     more: &[&str],
 ) -> PathBuf {
+    compile_by(&compiler(language), source, language, linked, tag, more)
+}
+
+/// As [`compile`], by this compiler.
+pub fn compile_by(
+    compiler: &str,
+    source: &Path,
+    language: Language,
+    linked: Linked,
+    tag: &str,
+    more: &[&str],
+) -> PathBuf {
     let libraries = libraries();
     let name = format!("{}-{tag}", source.file_stem().unwrap().to_string_lossy());
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut command = Command::new(compiler(language));
+    let mut command = Command::new(compiler);
     command.arg(match language {
         Language::C99 => "-std=c99",
         Language::Cpp17 => "-std=c++17",

@@ -6,9 +6,9 @@
 use super::args::CompareArgs;
 use super::follow::{Follow, finish, host};
 use super::output::{create, json, print};
-use super::{page, table};
+use super::{origin, page, table};
 use esker_bench::experiments::compare::process::Stop;
-use esker_bench::{Error, Result};
+use esker_bench::{Error, Report, Result};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -23,8 +23,9 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let outputs = page::Outputs::open(&args.flags)?;
     let stop = Stop::default();
     let host = host(settings.memory_limit, &stop)?;
-    let report =
-        esker_bench::experiments::compare::run(&settings, &host, &mut Follow::new(&args.flags))?;
+    let (origin, mut follow) = (origin::now(), Follow::new(&args.flags));
+    let report = esker_bench::experiments::compare::run(&settings, &host, &mut follow)?;
+    let report = Report { origin, ..report };
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::report::plot::draw(&report)?;
         file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;

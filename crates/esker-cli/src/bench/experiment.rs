@@ -7,7 +7,7 @@ use super::args::{Class, bytes, class, count, seconds};
 use super::follow::host;
 use super::output::print;
 use super::page::{self, PageArgs};
-use super::table;
+use super::{origin, table};
 use crate::ctrl_c;
 use crate::failure::one_line;
 use comfy_table::Table;
@@ -25,8 +25,9 @@ use std::time::Duration;
 /// Repeat an experiment that others published, and put their figures beside ours
 ///
 /// Every finished step of every engine is written into a directory. The same command continues a
-/// stopped experiment, and runs only the new steps if an engine is added. The directory then holds
-/// `report.json`, `report.csv` and `report.html`. Exit code: 0, 1 if something failed, 2
+/// stopped experiment, and runs only the new steps if an engine is added. Results of engines and rounds
+/// that are not named any more stay in the report. The directory then holds `report.json`, `report.csv`
+/// and `report.html`. Exit code: 0, 1 if something failed, 2
 /// for a command line that cannot be carried out, 130 if it was interrupted.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ExperimentArgs {
@@ -36,7 +37,7 @@ pub struct ExperimentArgs {
     /// Explain the experiments and their steps, and end
     #[arg(long)]
     pub list: bool,
-    /// Engines to run, separated by commas; ratios are to the first
+    /// Engines to run, separated by commas; ratios are of Esker to each other engine
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
     /// The size: 1M, 10M, … of the unit that the experiment counts (--list)
@@ -83,7 +84,7 @@ pub struct ExperimentArgs {
 }
 
 impl ExperimentArgs {
-    fn campaign(&self) -> Result<Campaign> {
+    pub(super) fn campaign(&self) -> Result<Campaign> {
         let experiment = published::find(self.name.as_deref().unwrap_or_default())?;
         let defaults = experiment.defaults();
         let num = self.scale.unwrap_or(experiment.scale);
@@ -112,7 +113,7 @@ impl ExperimentArgs {
         let place =
             || PathBuf::from("esker-experiments").join(format!("{}-{num}", experiment.name));
         let dir = self.dir.clone().unwrap_or_else(place);
-        Ok(Campaign { experiment, settings, dir, keep: self.keep })
+        Ok(Campaign { experiment, settings, dir, keep: self.keep, origin: origin::now() })
     }
 }
 
@@ -133,7 +134,8 @@ pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     if report.report.runs.iter().any(|run| !run.workloads.is_empty()) {
         let (files, out) =
             (vec![campaign.dir.join("report.json")], campaign.dir.join("report.html"));
-        page::write(&PageArgs { files, out: Some(out), markdown: false, by_file: false })?;
+        let args = PageArgs { files, out: Some(out), ..PageArgs::default() };
+        page::write(&args)?;
     }
     let _ = writeln!(io::stderr(), "The results are in {}.", campaign.dir.display());
     let Some(stopped) = &report.report.stopped else { return Ok(ExitCode::SUCCESS) };
@@ -250,14 +252,16 @@ fn text(report: &CampaignReport) -> String {
         let _ = writeln!(
             out,
             "\nPublished figures beside ours. They come from another machine and year: compare ratios \
-             and shapes only."
+             and shapes only. A ratio is the rate of Esker, or of the engine that was published first, divided by \
+             the engine's."
         );
         let _ = writeln!(out, "{}", published(report));
     }
     out.trim_end().to_owned()
 }
 
-/// Each step: our figures, then the published ones, with ratios within each group.
+/// Each step: our figures, then the published ones, with ratios within each group: those of the base, or of
+/// the first published engine, to each engine.
 fn published(report: &CampaignReport) -> Table {
     let columns = ["step", "engine", "at", "ops/s", "ratio", "WA", "device reads/op"];
     let mut rows = table::table(&columns, 2);
@@ -287,7 +291,7 @@ fn published(report: &CampaignReport) -> Table {
                 format!("published: {}", figure.engine),
                 table::whole(figure.scale as f64),
                 table::whole(figure.ops_per_second),
-                format!("{:.2}", figure.ops_per_second / base),
+                format!("{:.2}", base / figure.ops_per_second),
                 table::optional(figure.write_amplification),
                 table::optional(figure.device_reads_per_op),
             ]);

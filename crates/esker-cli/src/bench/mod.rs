@@ -15,6 +15,7 @@ mod command;
 mod compare;
 mod experiment;
 mod follow;
+mod origin;
 mod output;
 mod page;
 mod run;
@@ -23,3 +24,5 @@ mod table;
 mod tests;
 
 pub use command::{BenchArgs, command};
+#[cfg(test)]
+pub use tests::settled;

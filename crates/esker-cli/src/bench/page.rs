@@ -18,11 +18,12 @@ const PAGE: &str = "report.html";
 
 /// Make one HTML page of reports that `esker bench --json` wrote
 ///
-/// The page needs no network and no other file. Reports with the same machine and settings are put
+/// The page needs no network and no other file. --tables writes the same comparisons as Markdown beside it. Reports with the same machine and settings are put
 /// side by side, and rounds of the same engine, version and engine settings are counted together,
 /// from all files. Other reports get a separate comparison. Exit code: 0, 1 if a file is unreadable
-/// or no report, 2 for a command line that makes no sense.
-#[derive(Debug, Clone, clap::Args)]
+/// or no report, 2 for a command line that makes no sense, or a baseline that was measured under other
+/// conditions than every report.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct PageArgs {
     /// Reports as JSON
     #[arg(required = true, value_name = "FILES")]
@@ -33,25 +34,50 @@ pub struct PageArgs {
     /// Make tables in Markdown instead, for a document: speed, losses and costs
     #[arg(long)]
     pub markdown: bool,
+    /// Write the tables in Markdown too, as a document of its own
+    #[arg(long, value_name = "FILE", conflicts_with = "markdown")]
+    pub tables: Option<PathBuf>,
     /// Keep the engines of each file apart, to compare a build with an earlier one of the same
     /// version
     #[arg(long)]
     pub by_file: bool,
+    /// An earlier report: the page shows how each engine has changed since (may be repeated)
+    #[arg(long, value_name = "FILE", conflicts_with = "markdown")]
+    pub baseline: Vec<PathBuf>,
 }
 
 /// Writes the page.
 pub fn write(args: &PageArgs) -> Result<()> {
     let inputs = page::read(&args.files).map_err(PageError::classed)?;
     let merge = Merge { by_file: args.by_file };
-    let make = if args.markdown { page::markdown } else { page::render };
-    let text = make(&inputs, merge).map_err(PageError::classed)?;
-    match &args.out {
-        None if args.markdown => print(&text),
-        out => {
-            let out = out.as_deref().unwrap_or(Path::new(PAGE));
-            fs::write(out, text).map_err(|error| Error::io("write", out, &error))
-        }
+    let text = if args.markdown {
+        page::markdown(&inputs, merge)
+    } else {
+        let baseline = page::read(&args.baseline).map_err(PageError::classed)?;
+        page::render_since(&inputs, &baseline, merge)
+    };
+    let text = text.map_err(PageError::classed)?;
+    if args.out.is_none() && args.markdown {
+        return print(&text);
     }
+    let out = args.out.as_deref().unwrap_or(Path::new(PAGE));
+    let tables = args.tables.as_deref().map(|path| {
+        let tables = page::document(&inputs, merge, link(path, out).as_deref());
+        Ok((path, tables.map_err(PageError::classed)?))
+    });
+    let tables = tables.transpose()?;
+    let save = |path: &Path, text: String| {
+        fs::write(path, text).map_err(|error| Error::io("write", path, &error))
+    };
+    save(out, text)?;
+    tables.map_or(Ok(()), |(path, text)| save(path, text))
+}
+
+/// How a document refers to a page in the same directory; pages elsewhere may move without it.
+fn link(from: &Path, page: &Path) -> Option<String> {
+    let name = page.file_name()?.to_str()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (from.parent() == page.parent() && name.chars().all(plain)).then(|| name.to_owned())
 }
 
 /// The files that a run leaves.

@@ -6,9 +6,9 @@
 use super::args::BenchFlags;
 use super::follow::{Follow, finish};
 use super::output::{create, json, print};
-use super::{page, table};
+use super::{origin, page, table};
 use crate::ctrl_c;
-use esker_bench::{Error, Interrupt, Result};
+use esker_bench::{Error, Interrupt, Report, Result};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -24,7 +24,8 @@ pub fn execute(args: &BenchFlags) -> Result<ExitCode> {
     let outputs = page::Outputs::open(args)?;
     let mut follow = Follow::new(args);
     listen(&follow.interrupt)?;
-    let report = esker_bench::run(&settings, &mut follow)?;
+    let origin = origin::now();
+    let report = Report { origin, ..esker_bench::run(&settings, &mut follow)? };
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::report::plot::draw(&report)?;
         file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;

@@ -17,17 +17,16 @@ pub fn report(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
     if report.runs.len() > 1 {
-        section(
-            &mut out,
-            "Medians over rounds, and multiples of the first engine",
-            comparison(report),
-        );
+        section(&mut out, &medians(report), comparison(report));
     }
     if let Some(table) = open_loops(report) {
         section(&mut out, "Open loops: latencies from when an operation was due", table);
     }
     for run in &report.runs {
         run_report(&mut out, run, report.settings.rounds);
+    }
+    if let Some(stopped) = &report.stopped {
+        let _ = writeln!(out, "\nNot complete: {stopped}");
     }
     out.trim_end().to_owned()
 }
@@ -52,7 +51,7 @@ pub fn compare(report: &Report) -> String {
             let _ = writeln!(out, "  {name}: {value}");
         }
     }
-    section(&mut out, "Medians over rounds, and multiples of the first engine", comparison(report));
+    section(&mut out, &medians(report), comparison(report));
     if let Some(table) = open_loops(report) {
         section(&mut out, "Open loops: latencies from when an operation was due", table);
     }
@@ -142,7 +141,20 @@ fn checks(report: &Report, figure: fn(&StepCheck) -> u64) -> f64 {
     steps.filter_map(|step| step.check.as_ref()).map(figure).sum::<u64>() as f64
 }
 
-/// How an engine compares to the first one, in words that fit a column.
+/// The title of the table of medians, which says what a ratio is.
+fn medians(report: &Report) -> String {
+    let all = report.comparison.iter().flat_map(|step| &step.engines);
+    let base = all.clone().find(|median| median.verdict == Verdict::Base);
+    match base.filter(|_| all.clone().any(|median| median.verdict != Verdict::Base)) {
+        Some(base) => format!(
+            "Medians over rounds. A ratio is the rate of {0} divided by the engine's: above 1 is better for {0}",
+            base.engine
+        ),
+        None => "Medians over rounds".into(),
+    }
+}
+
+/// How an engine compares to the base, in words that fit a column.
 fn verdict(median: &Median) -> &'static str {
     match median.verdict {
         Verdict::Base => "",

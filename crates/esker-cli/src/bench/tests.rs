@@ -1,10 +1,13 @@
 //! The command on the in-memory engine.
 
+use super::args::{BenchFlags, CompareArgs};
+use super::command::BenchCommand;
+use super::experiment::ExperimentArgs;
 use super::follow::Follow;
 use super::output::json;
 use super::*;
 use clap::Parser;
-use esker_bench::{Error, Interrupt, Report, Result, Settings};
+use esker_bench::{EngineSpec, Error, Interrupt, Report, Result, Settings};
 use std::fs;
 
 #[derive(Parser)]
@@ -16,6 +19,28 @@ struct Cli {
 fn settings(line: &[&str]) -> Result<Settings> {
     let line = ["bench"].iter().chain(line);
     Cli::try_parse_from(line).unwrap().bench.flags.settings()
+}
+
+/// Whether a command line can be carried out as far as its settings tell, without carrying it out.
+/// Its engines must be known; this build need not have them.
+pub fn settled(args: &BenchArgs) -> Result<()> {
+    let known = |flags: &BenchFlags| {
+        EngineSpec::parse_list(&flags.engine)?;
+        Ok(BenchFlags { engine: "esker".to_owned(), ..flags.clone() })
+    };
+    match &args.command {
+        None => known(&args.flags)?.settings()?.check(),
+        Some(BenchCommand::Compare(args)) => {
+            let flags = known(&args.flags)?;
+            CompareArgs { flags, ..(**args).clone() }.settings().map(drop)
+        }
+        Some(BenchCommand::Experiment(args)) if args.list => Ok(()),
+        Some(BenchCommand::Experiment(args)) => {
+            EngineSpec::parse_list(&args.engine)?;
+            ExperimentArgs { engine: "esker".to_owned(), ..(**args).clone() }.campaign().map(drop)
+        }
+        Some(BenchCommand::Report(_) | BenchCommand::Child) => Ok(()),
+    }
 }
 
 fn run(line: &[&str]) -> Report {

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::flags::{Target, WriteFlags};
 use crate::output;
+use crate::progress::Spinner;
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -10,7 +11,8 @@ use std::path::PathBuf;
 
 /// Copies a database into another directory, by hard links where possible
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  esker checkpoint DIR --to NEW")]
+#[command(after_help = "The copy has the branches and named snapshots too.\n\nExample:\n  \
+    esker checkpoint DIR --to NEW")]
 pub struct CheckpointArgs {
     #[command(flatten)]
     target: Target,
@@ -24,12 +26,17 @@ pub struct CheckpointArgs {
 /// Runs the command.
 pub fn run(args: &CheckpointArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_to_write(&args.write, false)?;
+    let spinner = Spinner::new("copying");
     let made = db.checkpoint(&args.to);
     let closed = db.close();
+    drop(spinner);
     made?;
     closed?;
+    let to = args.to.display().to_string();
     if args.target.json {
-        output::json_line(out, &json!({ "to": args.to.display().to_string() }))?;
+        output::json_line(out, &json!({ "to": to }))?;
+    } else {
+        output::tell(&format!("made a copy at {to}"));
     }
     Ok(())
 }

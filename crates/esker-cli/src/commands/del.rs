@@ -1,7 +1,7 @@
 //! `esker del`: removes keys, all of them or none.
 
 use crate::failure::Failure;
-use crate::flags::{Bytes, KeyspaceFlag, Target, WriteFlags, key};
+use crate::flags::{Bytes, DataTarget, KeyspaceFlag, WriteFlags, bytes};
 use crate::output;
 use clap::Args;
 use esker::Batch;
@@ -13,9 +13,9 @@ use std::io::Write;
 #[command(after_help = "Example:\n  esker del DIR user:1 user:2")]
 pub struct DelArgs {
     #[command(flatten)]
-    target: Target,
+    target: DataTarget,
     /// The keys; 0x… is hexadecimal
-    #[arg(value_parser = key, required = true, value_name = "KEY")]
+    #[arg(value_parser = bytes, required = true, value_name = "KEY")]
     keys: Vec<Bytes>,
     #[command(flatten)]
     keyspace: KeyspaceFlag,
@@ -33,8 +33,10 @@ pub fn run(args: &DelArgs, out: &mut impl Write) -> Result<(), Failure> {
     }
     let position = db.write(batch)?;
     db.close()?;
-    if args.target.json {
+    if args.target.json() {
         output::json_line(out, &json!({ "position": position }))?;
+    } else {
+        output::tell(&format!("removed {} keys, as far as they were there", args.keys.len()));
     }
     Ok(())
 }

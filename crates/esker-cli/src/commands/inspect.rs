@@ -23,7 +23,7 @@ pub fn run(args: &InspectArgs, out: &mut impl Write) -> Result<(), Failure> {
     let fields = esker::internals::inspect::file(&args.file)?;
     if args.json {
         let fields: Map<String, Value> =
-            fields.into_iter().map(|(field, value)| (field, Value::String(value))).collect();
+            fields.into_iter().map(|(field, value)| (field, json_of(value))).collect();
         output::json_line(out, &Value::Object(fields))?;
         return Ok(());
     }
@@ -32,4 +32,12 @@ pub fn run(args: &InspectArgs, out: &mut impl Write) -> Result<(), Failure> {
         writeln!(out, "{field:<width$} {value}")?;
     }
     Ok(())
+}
+
+/// A value as JSON. Numbers are decimal; identifiers and checksums are longer, or begin with `0x`.
+fn json_of(value: String) -> Value {
+    match value.parse::<u64>() {
+        Ok(number) if number.to_string() == value => number.into(),
+        _ => Value::String(value),
+    }
 }

@@ -1,7 +1,7 @@
 //! `esker load`: reads a dump back into a database.
 
 use crate::failure::Failure;
-use crate::flags::{OpenFlags, keyspace_name};
+use crate::flags::{BranchFlag, OpenFlags, keyspace_name};
 use crate::progress;
 use clap::Args;
 use esker::Db;
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Both forms of a dump are recognised. A load that was cut off goes on when \
-    the same dump is loaded again.\n\nExamples:\n  esker load DIR FILE\n  \
+    the same dump is loaded again. Into a branch: --branch with --existing, because a branch is rarely \
+    empty.\n\nExamples:\n  esker load DIR FILE\n  \
     esker dump OLD | esker load NEW"
 )]
 pub struct LoadArgs {
@@ -26,6 +27,8 @@ pub struct LoadArgs {
     /// Only this keyspace; may be repeated [default: all]
     #[arg(long, value_name = "NAME", value_parser = keyspace_name)]
     keyspace: Vec<String>,
+    #[command(flatten)]
+    branch: BranchFlag,
     #[command(flatten)]
     open: OpenFlags,
     /// Load into a database that is not empty; entries of the dump replace those with the same key
@@ -75,5 +78,8 @@ pub fn run(args: &LoadArgs, out: &mut impl Write) -> Result<(), Failure> {
 }
 
 fn open(args: &LoadArgs) -> Result<Db, Failure> {
-    Ok(Db::open_with(&args.dir, args.open.options())?)
+    let mut options = args.open.options();
+    // A database that is made has no branches.
+    options.create_if_missing = args.branch.branch.is_none();
+    args.branch.of_writable(Db::open_with(&args.dir, options)?)
 }

@@ -2,11 +2,15 @@
 //!
 //! Each has its own file with its arguments and a function that opens the database, does the work
 //! and prints the answer. Commands that only read open the database read-only and change no byte.
+//! `completions` and `man` describe the program itself and open nothing.
 
 pub mod branch;
 pub mod checkpoint;
 pub mod compact;
+pub mod completions;
 pub mod del;
+pub mod delrange;
+pub mod drop;
 pub mod dump;
 pub mod events;
 pub mod explain;
@@ -15,6 +19,7 @@ pub mod import;
 pub mod inspect;
 pub mod keyspaces;
 pub mod load;
+pub mod man;
 pub mod put;
 pub mod repair;
 pub mod scan;

@@ -4,6 +4,7 @@
 use crate::failure::{Failure, one_line};
 use crate::flags::OpenFlags;
 use crate::output;
+use crate::progress::Spinner;
 use clap::{ArgGroup, Args};
 use esker::Db;
 use serde_json::json;
@@ -36,7 +37,7 @@ pub struct RepairArgs {
     in_place: bool,
     #[command(flatten)]
     open: OpenFlags,
-    /// Print JSON
+    /// Print JSON, with the figures besides the report
     #[arg(long)]
     json: bool,
 }
@@ -44,29 +45,34 @@ pub struct RepairArgs {
 /// Runs the command.
 pub fn run(args: &RepairArgs, out: &mut impl Write) -> Result<(), Failure> {
     let options = args.open.options();
-    let (mut losses, mut kept) = (false, None);
+    let spinner = Spinner::new("repairing");
+    let (mut losses, mut json) = (false, json!({}));
     let report = match &args.to {
         // What it lost is said, but the repair did what it can.
-        Some(to) => esker::repair::salvage(&args.dir, to, &options)?.to_string(),
+        Some(to) => {
+            let salvaged = esker::repair::salvage(&args.dir, to, &options)?;
+            json["salvaged"] = esker_json::salvaged(&salvaged);
+            salvaged.to_string()
+        }
         None if args.in_place => {
             let repaired = Db::repair(&args.dir, &options)?;
-            let report = repaired.to_string();
-            kept = Some(repaired.kept);
-            report
+            let kept = repaired.kept.as_ref();
+            json["kept"] = json!(kept.map(|kept| kept.to_string_lossy().into_owned()));
+            json["salvaged"] = json!(repaired.salvaged.as_ref().map(esker_json::salvaged));
+            repaired.to_string()
         }
         None => {
             let plan = esker::repair::plan(&args.dir, &options)?;
+            json["plan"] = esker_json::plan(&plan);
             losses = plan.has_losses();
             plan.to_string()
         }
     };
+    drop(spinner);
     let lines: Vec<String> = report.lines().map(one_line).collect();
     if args.json {
-        let mut report = json!({ "report": lines });
-        if let Some(kept) = kept {
-            report["kept"] = json!(kept.map(|kept| kept.to_string_lossy().into_owned()));
-        }
-        output::json_line(out, &report)?;
+        json["report"] = json!(lines);
+        output::json_line(out, &json)?;
     } else {
         for line in lines {
             writeln!(out, "{line}")?;

@@ -4,7 +4,7 @@
 //! If nobody has, the database is opened for a look.
 
 use crate::failure::Failure;
-use crate::flags::Target;
+use crate::flags::DataTarget;
 use crate::live::{self, openmetrics};
 use crate::output;
 use clap::Args;
@@ -16,22 +16,31 @@ use std::io::Write;
 #[derive(Debug, Args)]
 #[command(after_help = "Counters count since open. If another process has the database open, its \
     statistics are printed, at most about a second old. Otherwise a fresh look shows what open \
-    did, and the sizes.\n\nExample:\n  esker stats DIR --json")]
+    did, and the sizes. With --branch the trees are those of the branch, and the database is opened \
+    for it.\n\nExample:\n  esker stats DIR --json")]
 pub struct StatsArgs {
     #[command(flatten)]
-    target: Target,
+    target: DataTarget,
     /// Print OpenMetrics
     #[arg(long, conflicts_with = "json")]
     openmetrics: bool,
     /// Print the last statistics of the process that had the database open last, whatever became
     /// of it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "branch")]
     last: bool,
 }
 
 /// Runs the command.
 pub fn run(args: &StatsArgs, out: &mut impl Write) -> Result<(), Failure> {
-    let observed = Observed::read(&args.target.dir);
+    let dir = &args.target.database.dir;
+    if args.target.branch.branch.is_some() {
+        // What another process writes for others has no branch's trees.
+        let db = args.target.open_read_only()?;
+        let stats = db.stats();
+        db.close()?;
+        return args.print(stats, None, out);
+    }
+    let observed = Observed::read(dir);
     match observed {
         Ok(observed) if args.last || observed.state == ObservedState::Live => {
             return args.print_observed(observed, out);
@@ -46,14 +55,10 @@ pub fn run(args: &StatsArgs, out: &mut impl Write) -> Result<(), Failure> {
             args.print(stats, observed.ok().filter(|seen| seen.state == ObservedState::Ended), out)
         }
         // Another process has it open, and may have written its first statistics meanwhile.
-        Err(locked @ Failure::Engine(Error::Locked { .. })) => {
-            match Observed::read(&args.target.dir) {
-                Ok(observed) if is_of_the_opener(observed.state) => {
-                    args.print_observed(observed, out)
-                }
-                _ => Err(locked),
-            }
-        }
+        Err(locked @ Failure::Engine(Error::Locked { .. })) => match Observed::read(dir) {
+            Ok(observed) if is_of_the_opener(observed.state) => args.print_observed(observed, out),
+            _ => Err(locked),
+        },
         Err(error) => Err(error),
     }
 }
@@ -71,7 +76,7 @@ impl StatsArgs {
             return Ok(());
         }
         let about = esker_json::observed(&observed);
-        if self.target.json {
+        if self.target.json() {
             let more = [("source", "statistics file".into()), ("observed", about)];
             output::write_stats_json_with(
                 out,
@@ -100,7 +105,7 @@ impl StatsArgs {
             write!(out, "{}", stats.openmetrics())?;
             return Ok(());
         }
-        if self.target.json {
+        if self.target.json() {
             let ended = ended.as_ref().map(esker_json::observed);
             let more = [("source", "opened".into()), ("observed", ended.into())];
             output::write_stats_json_with(out, stats, more.map(named).into_iter().collect())?;

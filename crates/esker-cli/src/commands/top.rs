@@ -10,7 +10,6 @@ use crate::live::view;
 use crate::output;
 use clap::Args;
 use esker::{Observed, ObservedState};
-use esker_port::token;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::thread;
@@ -51,12 +50,11 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// Runs the command.
 pub fn run(args: &TopArgs, out: &mut impl Write) -> Result<(), Failure> {
     let mut history = History::new(args.read()?);
-    let shown = |name: &str| token::encode(name.as_bytes());
     if args.json && !args.once {
         loop {
             thread::sleep(args.interval);
             history.take(args.read()?);
-            output::json_line(out, &history.json(shown))?;
+            output::json_line(out, &history.json(str::to_owned))?;
             out.flush()?;
         }
     }
@@ -74,7 +72,7 @@ pub fn run(args: &TopArgs, out: &mut impl Write) -> Result<(), Failure> {
         history.take(args.read()?);
     }
     if args.json {
-        output::json_line(out, &history.json(shown))?;
+        output::json_line(out, &history.json(str::to_owned))?;
     } else {
         view::write(out, &args.dir, &history)?;
     }

@@ -3,14 +3,17 @@
 use crate::failure::{Failure, one_line};
 use crate::flags::Target;
 use crate::output;
+use crate::progress::Spinner;
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
 
 /// Reads all files of a database and checks them; changes nothing
 #[derive(Debug, Args)]
-#[command(after_help = "Problems are printed one per line, and the exit code is 1 if there are \
-    any.\n\nExample:\n  esker verify DIR")]
+#[command(
+    after_help = "All branches are read. Problems are printed one per line, and the exit code \
+    is 1 if there are any.\n\nExample:\n  esker verify DIR"
+)]
 pub struct VerifyArgs {
     #[command(flatten)]
     target: Target,
@@ -19,7 +22,9 @@ pub struct VerifyArgs {
 /// Runs the command.
 pub fn run(args: &VerifyArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_read_only()?;
+    let spinner = Spinner::new("verifying");
     let report = db.verify()?;
+    drop(spinner);
     db.close()?;
     let counts = [
         ("files", report.files),

@@ -4,7 +4,7 @@ use super::figures::History;
 use super::{describe, seconds, tail};
 use crate::output;
 use esker::{Latency, TreeShape};
-use esker_port::token;
+use esker_port::word;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -171,7 +171,7 @@ fn slowest(history: &History) -> Section {
         let (part, took) = most.map_or(("-", Duration::ZERO), |(part, time)| (part, time));
         rows.push(vec![
             explanation.operation.to_owned(),
-            token::encode(explanation.keyspace.as_bytes()),
+            word::name(&explanation.keyspace),
             time(explanation.time),
             seconds(ago),
             part.to_owned(),
@@ -208,11 +208,11 @@ fn pinned(history: &History) -> Section {
         vec!["blocks".to_owned(), bytes(held.pinned as f64)],
     ];
     for branch in stats.branches.iter().take(HOLDERS_SHOWN) {
-        let name = token::encode(branch.name.as_bytes());
+        let name = word::name(&branch.name);
         rows.push(vec![format!("branch {name}"), bytes(branch.data as f64)]);
     }
     for snapshot in stats.snapshots.iter().filter(|one| !one.label.is_empty()).take(HOLDERS_SHOWN) {
-        let label = token::encode(snapshot.label.as_bytes());
+        let label = word::name(&snapshot.label);
         rows.push(aged(&format!("snapshot {label}"), snapshot.count, snapshot.age));
     }
     Section { title: "pinned", rows }
@@ -249,7 +249,7 @@ fn keyspaces(history: &History) -> Section {
     trees.sort_by_key(|tree| std::cmp::Reverse(tree.base.bytes + deltas(tree)));
     for tree in trees.into_iter().take(TREES_SHOWN) {
         rows.push(vec![
-            token::encode(tree.keyspace.as_bytes()),
+            word::name(&tree.keyspace),
             count(tree.partitions as f64),
             count(tree.base.entries as f64),
             bytes(tree.base.bytes as f64),

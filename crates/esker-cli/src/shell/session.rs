@@ -5,14 +5,16 @@
 //! any, and one closing line. After an `err` the session goes on; the contract (C2) says what an
 //! error of the engine means for the write that met it.
 
-use super::protocol::{self, Command, HELP, Range, Refusal};
-use crate::failure::one_line;
-use crate::output;
+use super::answer::{Closing, Data, Form};
+use super::protocol::{self, Command, HELP, Limit, Range, Refusal};
+use super::until::Until;
 use esker::{Batch, Db, Durability, ErrorKind, Iter, Keyspace, Snapshot};
-use esker_port::token;
+use esker_bench::Interrupt;
+use esker_port::word::Encoding;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Bound;
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,13 @@ pub struct Session {
     keyspace: Keyspace,
     snapshots: BTreeMap<Vec<u8>, Snapshot>,
     batch: Option<Batch>,
+    form: Form,
+    /// How many entries a scan prints that does not say how many.
+    scan_limit: Option<u64>,
+    /// How many lines were answered with `err`.
+    failed: u64,
+    /// Ends the command under way.
+    interrupt: Interrupt,
 }
 
 /// A command failed, or its answer could not be written.
@@ -47,14 +56,48 @@ impl<E: Into<Refusal>> From<E> for Stop {
     }
 }
 
-/// The rest of the closing line after `ok`.
-type Answer = Result<String, Stop>;
+/// What the closing line says after `ok`.
+type Answer = Result<Closing, Stop>;
 
 impl Session {
     /// A session on an open database, in its default keyspace.
     pub fn new(db: Db) -> Self {
         let keyspace = db.default_keyspace();
-        Self { db, keyspace, snapshots: BTreeMap::new(), batch: None }
+        Self {
+            db,
+            keyspace,
+            snapshots: BTreeMap::new(),
+            batch: None,
+            form: Form::default(),
+            scan_limit: None,
+            failed: 0,
+            interrupt: Interrupt::default(),
+        }
+    }
+
+    /// Writes its answers in this form from now on.
+    pub fn answer_in(&mut self, form: Form) {
+        self.form = form;
+    }
+
+    /// Ends a scan after this many entries if it does not say how many.
+    pub fn limit_scans(&mut self, limit: u64) {
+        self.scan_limit = Some(limit);
+    }
+
+    /// Ends commands when somebody asks for it while they run.
+    pub fn end_when(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
+    }
+
+    /// How many lines were answered with `err`.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// The database, or the branch, that it works on.
+    pub fn db(&self) -> &Db {
+        &self.db
     }
 
     /// The name of the present keyspace.
@@ -69,83 +112,106 @@ impl Session {
 
     /// Runs one line and writes its answer. Fails only where `out` does.
     pub fn execute(&mut self, line: &[u8], out: &mut impl Write) -> io::Result<Step> {
+        // What was asked for before was not about this command.
+        self.interrupt.forget();
         let (answer, step) = match protocol::parse(line) {
             Ok(None) => return Ok(Step::Continue),
-            Ok(Some(Command::Close)) => (self.close().map_err(Stop::from), Step::End),
-            Ok(Some(command)) => (self.run(command, out), Step::Continue),
+            Ok(Some(Command::Close)) => (done(self.close()), Step::End),
+            Ok(Some(command)) => {
+                let interrupt = self.interrupt.clone();
+                (self.run(command, &mut Until { out, interrupt }), Step::Continue)
+            }
             Err(refusal) => (Err(Stop::Refused(refusal)), Step::Continue),
         };
-        match answer {
-            Ok(rest) if rest.is_empty() => writeln!(out, "ok")?,
-            Ok(rest) => writeln!(out, "ok {rest}")?,
-            Err(Stop::Refused(Refusal { kind, message })) => {
-                writeln!(out, "err {kind} {}", one_line(&message))?;
+        let refusal = match answer {
+            Ok(closing) => {
+                self.form.close(out, &closing)?;
+                return Ok(step);
             }
+            Err(Stop::Refused(refusal)) => refusal,
+            Err(Stop::Output(_)) if self.interrupt.asked() => interrupted(OUTPUT_ENDED),
             Err(Stop::Output(error)) => return Err(error),
-        }
+        };
+        self.failed += 1;
+        self.form.refuse(out, &refusal)?;
         Ok(step)
     }
 
     /// Discards an open batch, releases the snapshots and closes the database.
-    pub fn close(&mut self) -> esker::Result<String> {
+    pub fn close(&mut self) -> esker::Result<()> {
         self.batch = None;
         self.snapshots.clear();
-        self.db.close()?;
-        Ok(String::new())
+        self.db.close()
     }
 
     fn run(&mut self, command: Command, out: &mut impl Write) -> Answer {
         match command {
-            Command::Put { key, value, class } => self.put(&key, &value, class),
+            Command::Put { key, value, class, ttl } => self.put(&key, &value, class, ttl),
             Command::Del { key, class } => self.del(&key, class),
             Command::DelRange { range, class } => self.delete_range(range, class),
             Command::Get { key, snapshot } => self.get(&key, snapshot, out),
             Command::Scan { range, limit, reverse, snapshot } => {
                 let iter = self.iter(range, snapshot)?;
-                scan(iter, limit.unwrap_or(u64::MAX), reverse, out)
+                self.scan(iter, limit, reverse, out)
             }
             Command::Snap(name) => self.snap(name),
             Command::Unsnap(name) => match self.snapshots.remove(&name) {
-                Some(_) => Ok(String::new()),
+                Some(_) => Ok(Closing::Done),
                 None => Err(unknown_snapshot(&name).into()),
             },
             Command::Begin => self.begin(),
             Command::Commit(class) => self.commit(class),
-            Command::Abort => self.take_batch().map(|_| String::new()),
+            Command::Abort => self.take_batch().map(|_| Closing::Done),
             Command::Use(name) => {
                 self.keyspace = self.db.keyspace(&name)?;
-                Ok(String::new())
+                Ok(Closing::Done)
             }
             Command::Keyspaces => {
                 let names = self.db.keyspaces()?;
-                lines(out, names.iter().map(|name| token::encode_first(name.as_bytes())))
+                self.lines(out, names.iter().map(|name| Data::Keyspace(name)))
             }
-            Command::Drop(name) => Ok(u8::from(self.db.drop_keyspace(&name)?).to_string()),
-            Command::Flush => done(self.db.flush()),
-            Command::Compact(None) => done(self.db.compact()),
-            Command::Compact(Some(range)) => done(self.keyspace.compact_range(bounds(range))),
+            Command::Drop(name) => Ok(Closing::Count(self.db.drop_keyspace(&name)?.into())),
+            Command::Flush => {
+                unless_ended(self.db.flush_until(|| self.interrupt.asked()), FLUSH_ENDED)
+            }
+            Command::Compact(range) => self.compact(range),
             Command::Sync => done(self.db.sync()),
-            Command::Verify => verify(&self.db, out),
+            Command::Verify => self.verify(out),
             Command::Stats => {
-                let stats = output::stats_lines(self.db.stats());
-                lines(out, stats.map(|(name, value)| format!("{name} {value}")))
+                let count = self.form.statistics(out, self.db.stats()).map_err(Stop::Output)?;
+                Ok(Closing::Count(count))
             }
             Command::Help => {
-                lines(out, HELP.iter().map(|(usage, meaning)| format!("{usage:<27}{meaning}")))
+                self.lines(out, HELP.iter().map(|(usage, meaning)| Data::Help(usage, meaning)))
             }
             // Ends the session, so `execute` sees to it.
-            Command::Close => Ok(String::new()),
+            Command::Close => Ok(Closing::Done),
         }
     }
 
-    fn put(&mut self, key: &[u8], value: &[u8], class: Option<Durability>) -> Answer {
-        match (&mut self.batch, class) {
-            (Some(batch), None) => batch.insert(&self.keyspace, key, value),
-            (Some(_), Some(_)) => return Err(class_in_batch().into()),
-            (None, None) => self.keyspace.insert(key, value)?,
-            (None, Some(class)) => self.keyspace.insert_with(key, value, class)?,
+    fn put(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        class: Option<Durability>,
+        ttl: Option<Duration>,
+    ) -> Answer {
+        match (&mut self.batch, class, ttl) {
+            (Some(batch), None, None) => batch.insert(&self.keyspace, key, value),
+            (Some(batch), None, Some(ttl)) => {
+                batch.insert_with_ttl(&self.keyspace, key, value, ttl);
+            }
+            (Some(_), Some(_), _) => return Err(class_in_batch().into()),
+            (None, None, None) => self.keyspace.insert(key, value)?,
+            (None, Some(class), None) => self.keyspace.insert_with(key, value, class)?,
+            (None, None, Some(ttl)) => self.keyspace.insert_with_ttl(key, value, ttl)?,
+            (None, Some(class), Some(ttl)) => {
+                let mut batch = Batch::new();
+                batch.insert_with_ttl(&self.keyspace, key, value, ttl);
+                self.db.write_with(batch, class)?;
+            }
         }
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn del(&mut self, key: &[u8], class: Option<Durability>) -> Answer {
@@ -155,7 +221,7 @@ impl Session {
             (None, None) => self.keyspace.remove(key)?,
             (None, Some(class)) => self.keyspace.remove_with(key, class)?,
         }
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn delete_range(&mut self, range: Range, class: Option<Durability>) -> Answer {
@@ -170,7 +236,7 @@ impl Session {
                 self.db.write_with(batch, class)?;
             }
         }
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn get(&self, key: &[u8], snapshot: Option<Vec<u8>>, out: &mut impl Write) -> Answer {
@@ -178,7 +244,7 @@ impl Session {
             None => self.keyspace.get(key)?,
             Some(name) => self.snapshot(&name)?.get(&self.keyspace, key)?,
         };
-        lines(out, value.iter().map(|value| token::encode_first(value)))
+        self.lines(out, value.iter().map(|value| Data::Value(value)))
     }
 
     fn iter(&self, range: Range, snapshot: Option<Vec<u8>>) -> Result<Iter, Stop> {
@@ -191,12 +257,12 @@ impl Session {
 
     fn snap(&mut self, name: Vec<u8>) -> Answer {
         if self.snapshots.contains_key(&name) {
-            let name = token::encode(&name);
+            let name = Encoding::Text.word(&name);
             let message = format!("there already is a snapshot {name}: unsnap it first");
             return Err(Refusal { kind: ErrorKind::Exists.as_str(), message }.into());
         }
         self.snapshots.insert(name, self.db.snapshot()?);
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn snapshot(&self, name: &[u8]) -> Result<&Snapshot, Refusal> {
@@ -208,7 +274,7 @@ impl Session {
             return Err(Refusal::usage("a batch is open: commit or abort it first").into());
         }
         self.batch = Some(Batch::new());
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn commit(&mut self, class: Option<Durability>) -> Answer {
@@ -217,52 +283,74 @@ impl Session {
             None => self.db.write(batch)?,
             Some(class) => self.db.write_with(batch, class)?,
         };
-        Ok(String::new())
+        Ok(Closing::Done)
     }
 
     fn take_batch(&mut self) -> Result<Batch, Stop> {
         self.batch.take().ok_or_else(|| Refusal::usage("no batch is open: begin one first").into())
     }
-}
 
-/// Writes data lines; the answer is their number.
-fn lines(out: &mut impl Write, lines: impl Iterator<Item = String>) -> Answer {
-    let mut count = 0_u64;
-    for line in lines {
-        writeln!(out, "{line}").map_err(Stop::Output)?;
-        count += 1;
+    /// Writes data lines; the answer is their number.
+    fn lines<'a>(&self, out: &mut impl Write, lines: impl Iterator<Item = Data<'a>>) -> Answer {
+        let mut count = 0;
+        for line in lines {
+            self.form.write(out, &line).map_err(Stop::Output)?;
+            count += 1;
+        }
+        Ok(Closing::Count(count))
     }
-    Ok(count.to_string())
-}
 
-/// Writes at most `limit` entries from either end. The lines are written as they are read, so a
-/// failure of the iterator shows as an `err` after the entries before it.
-fn scan(mut iter: Iter, limit: u64, reverse: bool, out: &mut impl Write) -> Answer {
-    let mut count = 0;
-    while count < limit {
-        let entry = if reverse { iter.next_back_entry()? } else { iter.next_entry()? };
-        let Some((key, value)) = entry else { break };
-        writeln!(out, "{} {}", token::encode_first(key), token::encode(value))
-            .map_err(Stop::Output)?;
-        count += 1;
+    /// Writes at most `limit` entries from either end. The lines are written as they are read, so a
+    /// failure of the iterator shows as an `err` after the entries before it.
+    fn scan(&self, mut iter: Iter, limit: Limit, reverse: bool, out: &mut impl Write) -> Answer {
+        let most = match limit {
+            Limit::Unsaid => self.scan_limit.unwrap_or(u64::MAX),
+            Limit::All => u64::MAX,
+            Limit::Most(most) => most,
+        };
+        let mut count = 0;
+        loop {
+            // Whether there is more than what nobody limited has to be known.
+            if count == most && limit != Limit::Unsaid {
+                return Ok(Closing::Count(count));
+            }
+            let entry = if reverse { iter.next_back_entry()? } else { iter.next_entry()? };
+            let Some((key, value)) = entry else { return Ok(Closing::Count(count)) };
+            if count == most {
+                return Ok(Closing::Cut(count));
+            }
+            self.form.write(out, &Data::Entry(key, value)).map_err(Stop::Output)?;
+            count += 1;
+        }
     }
-    Ok(count.to_string())
-}
 
-fn verify(db: &Db, out: &mut impl Write) -> Answer {
-    let report = db.verify()?;
-    for problem in &report.problems {
-        let line = format!("{}: {}", problem.path.display(), problem.error);
-        writeln!(out, "{}", one_line(&line)).map_err(Stop::Output)?;
+    fn compact(&self, range: Option<Range>) -> Answer {
+        let asked = || self.interrupt.asked();
+        let compacted = match range {
+            None => self.db.compact_until(asked),
+            Some(range) => self.keyspace.compact_range_until(bounds(range), asked),
+        };
+        unless_ended(compacted, COMPACTION_ENDED)
     }
-    match report.problems.len() {
-        0 => Ok(format!(
-            "{} files {} blocks {} entries {} bytes",
-            report.files, report.blocks, report.entries, report.bytes
-        )),
-        count => {
-            let message = format!("{count} problems found: run `esker repair --plan`");
-            Err(Refusal { kind: ErrorKind::Corruption.as_str(), message }.into())
+
+    fn verify(&self, out: &mut impl Write) -> Answer {
+        let report = self.db.verify_until(|| self.interrupt.asked())?;
+        if report.interrupted {
+            let (bytes, problems) = (report.bytes, report.problems.len());
+            let message = format!(
+                "the check was interrupted: {problems} problems in {bytes} bytes that were read, the rest is unknown"
+            );
+            return Err(interrupted(message).into());
+        }
+        for problem in &report.problems {
+            self.form.write(out, &Data::Problem(problem)).map_err(Stop::Output)?;
+        }
+        match report.problems.len() {
+            0 => Ok(Closing::Verified(report)),
+            count => {
+                let message = format!("{count} problems found: run `esker repair --plan`");
+                Err(Refusal { kind: ErrorKind::Corruption.as_str(), message }.into())
+            }
         }
     }
 }
@@ -272,7 +360,26 @@ fn bounds((low, high): Range) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 }
 
 fn done(result: esker::Result<()>) -> Answer {
-    Ok(result.map(|()| String::new())?)
+    Ok(result.map(|()| Closing::Done)?)
+}
+
+/// What was and was not done of a command that was interrupted.
+const OUTPUT_ENDED: &str = "the command was interrupted: the rest of its answer is not shown";
+const FLUSH_ENDED: &str = "the wait was interrupted: what of the flush had begun goes on in the background, and \
+                           nothing is lost";
+const COMPACTION_ENDED: &str = "the compaction was interrupted: what it finished stays, what it had begun ends in \
+                                the background, and the rest is as it was; nothing is lost";
+
+/// The answer to a command that ended early if somebody asked for that.
+fn unless_ended(result: esker::Result<()>, ended: &str) -> Answer {
+    match result {
+        Err(esker::Error::Interrupted) => Err(interrupted(ended).into()),
+        other => done(other),
+    }
+}
+
+fn interrupted(message: impl Into<String>) -> Refusal {
+    Refusal { kind: ErrorKind::Interrupted.as_str(), message: message.into() }
 }
 
 fn class_in_batch() -> Refusal {
@@ -280,6 +387,6 @@ fn class_in_batch() -> Refusal {
 }
 
 fn unknown_snapshot(name: &[u8]) -> Refusal {
-    let message = format!("there is no snapshot {}: take it with snap", token::encode(name));
+    let message = format!("there is no snapshot {}: take it with snap", Encoding::Text.word(name));
     Refusal { kind: ErrorKind::Missing.as_str(), message }
 }

@@ -322,29 +322,84 @@ mod signals {
         }
     }
 
-    /// A plain run is one process: it ends behind the step under way, and its database with it.
-    #[test]
-    fn ctrl_c_ends_a_plain_run_and_keeps_what_was_measured() {
-        let dir = tempfile::tempdir().unwrap();
+    /// Starts a plain run whose second step would take a day, and returns when the first is over.
+    fn plain(temporary: &Path, more: &[&str]) -> std::process::Child {
+        let samples = temporary.join("samples");
         let mut command = esker();
-        command.args(["bench", "--json", "--num", "2000", "--duration", "100000"]);
-        command.args(["--workloads", "fillseq,readrandom"]).env("TMPDIR", dir.path());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // The second step begins with a database and would take ten minutes.
-        while std::fs::read_dir(dir.path()).unwrap().count() == 0 {
+        command.args(["bench", "--num", "2000", "--duration", "100000"]);
+        command.args(["--workloads", "fillseq,readrandom", "--sample-ops", "1000"]);
+        command.arg("--sample-dir").arg(&samples).args(more).env("TMPDIR", temporary);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // They are written behind each step.
+        while !samples.join("esker-1-1-fillseq.csv").exists() {
             std::thread::yield_now();
         }
-        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        child
+    }
+
+    /// What it printed, and what it said on standard error.
+    fn ended(mut child: std::process::Child) -> (String, String) {
         let (mut printed, mut said) = (String::new(), String::new());
         child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-        let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
-        assert_eq!(
-            (&report["stopped"], &report["complete"]),
-            (&"interrupted".into(), &false.into())
-        );
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a database was left");
+        (printed, said)
+    }
+
+    fn no_database_in(temporary: &Path) {
+        let left: Vec<_> =
+            std::fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["samples"], "a database was left");
+    }
+
+    /// A plain run is one process: it ends behind the step under way, and its database with it.
+    #[test]
+    fn ctrl_c_ends_a_plain_run_and_keeps_what_was_measured() {
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            let dir = tempfile::tempdir().unwrap();
+            let child = plain(dir.path(), &["--json"]);
+            kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+            let (printed, said) = ended(child);
+            let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!(
+                (&report["stopped"], &report["complete"]),
+                (&"interrupted".into(), &false.into())
+            );
+            let steps = report["runs"][0]["workloads"].as_array().unwrap();
+            let names: Vec<_> = steps.iter().map(|step| &step["name"]).collect();
+            assert_eq!(names, ["fillseq"], "the step under way has no figures");
+            assert_eq!(steps[0]["operations"], 2_000);
+            assert!(said.contains("the report is not complete: interrupted"), "{said}");
+            no_database_in(dir.path());
+        }
+    }
+
+    #[test]
+    fn ctrl_c_prints_the_table_of_what_was_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let child = plain(dir.path(), &[]);
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        let (printed, _) = ended(child);
+        assert!(printed.contains("\n fillseq "), "{printed}");
+        assert!(printed.ends_with("Not complete: interrupted\n"), "{printed}");
+        no_database_in(dir.path());
+    }
+
+    /// Whoever asks twice does not want to wait for the step, and still finds no database.
+    #[test]
+    fn a_second_ctrl_c_ends_a_plain_run_at_once_and_removes_its_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = plain(dir.path(), &[]);
+        let id = Pid::from_raw(child.id() as i32);
+        kill(id, Signal::SIGINT).unwrap();
+        let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+        assert!(line.contains("once more ends the program at once"), "{line}");
+        // It may be over by itself.
+        let _ = kill(id, Signal::SIGINT);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        no_database_in(dir.path());
     }
 
     /// A comparison that is killed cannot end its run, so the run has to notice.

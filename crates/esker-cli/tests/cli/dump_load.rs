@@ -1,6 +1,6 @@
 //! `esker dump` and `esker load` as a person and a script use them.
 
-use crate::support::{Shell, esker, fail, random, run, succeed, text, tree};
+use crate::support::{Shell, esker, fail, random, run, succeed, succeed_with, text, tree};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
@@ -105,7 +105,8 @@ fn a_load_brings_back_only_what_is_asked_for() {
     assert_eq!((&said["entries"], &said["keyspaces"]), (&30_000.into(), &1.into()));
     assert!(said["resumed"].as_u64() > Some(0), "{said}");
     assert_eq!(more(&one), more(&db));
-    assert_eq!(succeed(["scan", text(&one)]), "");
+    let said = "the keyspace default is empty, others are not";
+    assert_eq!(succeed_with(["scan", text(&one)], said), "");
     // What is in the keyspaces that were left out is proved all the same.
     let mut damaged = bytes.clone();
     let place = bytes.windows(3).position(|window| window == b"one").unwrap();
@@ -185,4 +186,81 @@ fn command_lines_and_files_that_make_no_sense() {
     succeed(["dump", &db, "--out", &dump]);
     fail(["load", &db, &dump], 1, "--existing");
     succeed(["load", &db, &dump, "--existing"]);
+}
+
+#[test]
+fn a_dump_says_what_it_leaves_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (db, trial) = (at("db"), at("trial.dump"));
+    succeed(["put", &db, "k", "main"]);
+    let last = |said: String| said.lines().last().unwrap().to_owned();
+    let always = "expired entries, the times at which entries expire, earlier versions of entries, \
+        compaction filters, statistics";
+    let said = last(succeed(["dump", &db, "--out", &at("whole.dump")]));
+    assert_eq!(said, format!("left out: {always}"));
+    // Nothing else is left out, so a pipe hears nothing.
+    assert_eq!(run(["dump", &db]).stderr, b"");
+
+    succeed(["branch", &db, "--make", "trial"]);
+    succeed(["branch", &db, "--make", "two words"]);
+    succeed(["branch", &db, "--snapshot", "monday"]);
+    succeed(["put", &db, "k", "trial", "--branch", "trial"]);
+    succeed(["put", &db, "k", "more", "--keyspace", "more"]);
+    let said = last(succeed(["dump", &db, "--out", &at("main.dump")]));
+    let others = "branch trial, branch \"two words\", named snapshot monday";
+    assert_eq!(said, format!("left out: {others}, {always}"));
+    // Who pipes it on is told of what a copy would lack.
+    let said = String::from_utf8(run(["dump", &db]).stderr).unwrap();
+    assert_eq!(said, format!("esker: left out: {others}, {always}\n"));
+    let flags = ["--keyspace", "more", "--from", "a", "--json"];
+    let said = succeed([&["dump", &db, "--out", &at("part.dump")][..], &flags].concat());
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["entries"], 1);
+    let mut left_out = said["left_out"].clone();
+    assert_eq!(left_out["always"].as_array().unwrap().len(), 5);
+    left_out.as_object_mut().unwrap().remove("always");
+    let expected = serde_json::json!({
+        "database": false,
+        "branches": ["trial", "two words"],
+        "snapshots": ["monday"],
+        "keyspaces": ["default"],
+        "keys_outside_the_range": true,
+    });
+    assert_eq!(left_out, expected);
+
+    let said = last(succeed(["dump", &db, "--branch", "trial", "--out", &trial]));
+    let others = "the database outside of this branch, branch \"two words\", named snapshot monday";
+    assert_eq!(said, format!("left out: {others}, {always}"));
+    assert_eq!(run(["dump", &db, "--branch", "trial"]).stderr, b"", "it was asked for");
+    for (branch, value) in [("trial", "trial\n"), ("monday", "main\n")] {
+        let (file, copy) = (at(&format!("{branch}.again")), at(branch));
+        succeed(["dump", &db, "--out", &file, "--branch", branch]);
+        succeed(["load", &copy, &file]);
+        assert_eq!(succeed(["get", &copy, "k"]), value);
+    }
+    // Into a branch.
+    fail(["load", &db, &trial, "--branch", "two words"], 1, "--existing");
+    succeed(["load", &db, &trial, "--branch", "two words", "--existing"]);
+    assert_eq!(succeed(["get", &db, "k", "--branch", "two words"]), "trial\n");
+    assert_eq!(succeed(["get", &db, "k"]), "main\n");
+    fail(["load", &at("new"), &trial, "--branch", "trial"], 1, "no database");
+    assert!(!Path::new(&at("new")).exists());
+}
+
+#[test]
+fn an_empty_dump_is_one_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let db = at("db");
+    succeed(["put", &db, "k", "v"]);
+    let said = succeed_with(
+        ["dump", &db, "--from", "x", "--out", &at("part")],
+        "the dump has no entries: there is none in what was asked for",
+    );
+    assert!(said.starts_with("dumped 0 entries"), "{said}");
+    succeed(["del", &db, "k"]);
+    let named = "the dump has no entries: the database is empty";
+    succeed_with(["dump", &db, "--out", &at("whole")], named);
+    succeed_with(["dump", &db, "--text"], named);
 }

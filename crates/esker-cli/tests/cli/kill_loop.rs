@@ -11,7 +11,7 @@
 //! alternate at random). `ESKER_SEED` replays a run; the moment of a kill stays a matter of timing.
 
 use crate::support::{Shell, random};
-use esker_port::token;
+use esker_port::word::{self, Encoding};
 use esker_testkit::Rng;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -69,7 +69,7 @@ fn key(random: &mut Rng) -> Vec<u8> {
 /// A put, a delete or a range delete of one keyspace, as a line and an effect.
 fn write(random: &mut Rng, keyspace: usize, value_id: &mut u64) -> (String, Effect) {
     let key = key(random);
-    let token = token::encode(&key);
+    let word = Encoding::Text.word(&key);
     match random.below(100) {
         0..75 => {
             *value_id += 1;
@@ -78,14 +78,14 @@ fn write(random: &mut Rng, keyspace: usize, value_id: &mut u64) -> (String, Effe
                 1..4 => format!("#{}", random.below(600)),
                 _ => format!("value-{value_id}"),
             };
-            let bytes = token::decode_value(value.as_bytes(), &key).unwrap();
-            (format!("put {token} {value}"), Effect::Put(keyspace, key, bytes))
+            let bytes = word::decode_value(value.as_bytes(), &key).unwrap();
+            (format!("put {word} {value}"), Effect::Put(keyspace, key, bytes))
         }
-        75..97 => (format!("del {token}"), Effect::Del(keyspace, key)),
+        75..97 => (format!("del {word}"), Effect::Del(keyspace, key)),
         _ => {
             let mut high = key.clone();
             high.push(0xff);
-            let line = format!("delrange {token} {}", token::encode(&high));
+            let line = format!("delrange {word} {}", Encoding::Text.word(&high));
             (line, Effect::DelRange(keyspace, key, high))
         }
     }
@@ -135,7 +135,7 @@ struct Victim {
 
 impl Victim {
     fn start(dir: &Path, flags: &[&str]) -> Self {
-        let Shell { child, input, answers } = Shell::start(dir, flags);
+        let Shell { child, input, answers, .. } = Shell::start(dir, flags);
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || read_answers(answers, &sender));
         Self { child, input, answers: receiver, sent: 0, answered: 0 }
@@ -192,10 +192,10 @@ fn read_back(dir: &Path, flags: &[&str], verify: bool) -> Model {
         let (lines, closing) = shell.ask("scan - - -");
         assert_eq!(closing, format!("ok {}", lines.len()));
         for line in lines {
-            let (key, value) = line.split_once(' ').expect("a line of a scan has two tokens");
-            let entry = (key, value);
-            let [key, value] = [key, value].map(|token| token::decode(token.as_bytes()).unwrap());
-            assert_eq!(map.insert(key, value), None, "{entry:?} came twice");
+            let words = word::split(line.as_bytes()).unwrap();
+            let [key, value] = words[..] else { panic!("a line of a scan has two words: {line}") };
+            let [key, value] = [key, value].map(|word| word::decode(word).unwrap());
+            assert_eq!(map.insert(key, value), None, "{line:?} came twice");
         }
     }
     if verify {
@@ -218,12 +218,12 @@ fn difference(expected: &Model, found: &Model) -> String {
         for key in expected.keys().chain(found.keys()) {
             let short = |map: &BTreeMap<Vec<u8>, Vec<u8>>| {
                 map.get(key)
-                    .map(|value| (value.len(), token::encode(&value[..value.len().min(16)])))
+                    .map(|value| (value.len(), Encoding::Text.word(&value[..value.len().min(16)])))
             };
             if expected.get(key) != found.get(key) {
                 return format!(
                     "keyspace {name} key {}: expected {:?}, found {:?}",
-                    token::encode(key),
+                    Encoding::Text.word(key),
                     short(expected),
                     short(found)
                 );

@@ -5,7 +5,9 @@
 
 mod bad_input;
 mod bench_report;
+mod branch_flag;
 mod closed_pipe;
+mod command_line_page;
 mod commands;
 mod compare;
 mod damage;
@@ -19,4 +21,8 @@ mod published_experiments;
 mod repair;
 mod shell_protocol;
 mod shell_read_only;
+mod shell_scripts;
+mod shown_commands;
 mod support;
+#[cfg(unix)]
+mod terminal;

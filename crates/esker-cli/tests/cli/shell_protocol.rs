@@ -1,6 +1,7 @@
 //! The shell on a pipe: what is sent, what is answered, and when.
 
 use crate::support::{Shell, esker};
+use esker_port::word;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -42,6 +43,7 @@ fn batches_and_keyspaces() {
     shell.expect("get k", &["ok 0"]);
     shell.expect("commit disk", &["ok"]);
     shell.expect("get k", &["2", "ok 1"]);
+    shell.expect("use \"a b ü\"", &["ok"]);
     shell.expect("use 0x61206220c3bc", &["ok"]);
     shell.expect("begin", &["ok"]);
     shell.expect("put k 3", &["ok"]);
@@ -52,7 +54,7 @@ fn batches_and_keyspaces() {
     let mut shell = Shell::start(&db, &[]);
     let (mut names, closing) = shell.ask("keyspaces");
     names.sort();
-    assert_eq!(names, ["0x61206220c3bc", "default", "second"]);
+    assert_eq!(names, ["\"a b ü\"", "default", "second"]);
     assert_eq!(closing, "ok 3");
     shell.expect("get k", &["1", "ok 1"]);
     shell.expect("drop second", &["ok 1"]);
@@ -72,15 +74,28 @@ fn all_bytes_come_back() {
     let (lines, closing) = shell.ask("scan - - -");
     assert_eq!(closing, "ok 256");
     for (byte, line) in (0..=255_u8).zip(&lines) {
-        let (key, value) = line.split_once(' ').unwrap();
-        assert!(key.starts_with('k') || key == format!("0x6b{byte:02x}"), "{line}");
+        let words = word::split(line.as_bytes()).unwrap();
+        assert_eq!(words.len(), 2, "{line}");
+        assert_eq!(word::decode(words[0]).unwrap(), [b'k', byte], "{line}");
+        assert_eq!(word::decode(words[1]).unwrap(), [byte], "{line}");
         // Whatever was printed is understood again, as a key and as a value.
-        shell.expect(&format!("put {key} {value}"), &["ok"]);
+        shell.expect(&format!("put {line}"), &["ok"]);
     }
     assert_eq!(shell.ask("scan - - -"), (lines, "ok 256".into()));
-    for token in ["0x", "0x2d", "0x3078", "0x2331", "0x4073", "0x6f6b", "0x6120"] {
-        shell.expect(&format!("put k {token}"), &["ok"]);
-        shell.expect("get k", &[token, "ok 1"]);
+    for (sent, shown) in [
+        ("0x", "\"\""),
+        ("0x2d", "\"-\""),
+        ("0x3078", "\"0x\""),
+        ("0x2331", "\"#1\""),
+        ("0x4073", "\"@s\""),
+        ("0x6f6b", "\"ok\""),
+        ("0x6120", "\"a \""),
+        ("0x610a", "0x610a"),
+    ] {
+        for word in [sent, shown] {
+            shell.expect(&format!("put k {word}"), &["ok"]);
+            shell.expect("get k", &[shown, "ok 1"]);
+        }
     }
     shell.close();
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int checks, failures;
 
@@ -497,6 +499,16 @@ static void destroying(void) {
     NO_ERROR();
     leveldb_destroy_db(options, path, &err); /* nothing is there, which is no error */
     NO_ERROR();
+    snprintf(other, sizeof other, "%s-empty", path);
+    CHECK(mkdir(other, 0700) == 0);
+    leveldb_destroy_db(options, other, &err); /* an empty directory goes */
+    NO_ERROR();
+    CHECK(access(other, F_OK) != 0);
+    leveldb_options_set_create_if_missing(options, 1);
+    snprintf(other, sizeof other, "%s-missing/database", path);
+    CHECK(!leveldb_open(options, other, &err)); /* no parent is made */
+    CHECK(error_contains("NotFound: "));
+    leveldb_options_set_create_if_missing(options, 0);
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 //! Batches: several writes that take effect together or not at all.
 
-use super::range::half_open;
+use super::range::{HalfOpen, half_open};
 use super::value::stored_form;
 use crate::admission::Terms;
 use crate::base::{Kind, Millis};
@@ -34,7 +34,7 @@ use std::time::Duration;
 /// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"110"[..]));
 /// # Ok::<(), esker::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Batch {
     payload: Vec<u8>,
     keyspaces: Vec<Arc<KeyspaceState>>,
@@ -63,6 +63,11 @@ impl Batch {
     /// ```
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The encoded operations and their keyspaces.
+    pub(super) fn parts(&self) -> (&[u8], &[Arc<KeyspaceState>]) {
+        (&self.payload, &self.keyspaces)
     }
 
     fn note(&mut self, keyspace: &Keyspace) -> u32 {
@@ -225,7 +230,12 @@ impl Batch {
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<()> {
-        let (start, end) = half_open(&keyspace.state().order, &range)?;
+        self.remove_half_open(keyspace, half_open(&keyspace.state().order, &range)?);
+        Ok(())
+    }
+
+    /// Adds the removal of the keys of a range that was checked.
+    pub(super) fn remove_half_open(&mut self, keyspace: &Keyspace, (start, end): HalfOpen) {
         let id = self.note(keyspace);
         let (start, end) = (start.as_deref(), end.as_deref());
         self.add(&Op::DeleteRange { keyspace: id, start, end });
@@ -235,7 +245,6 @@ impl Batch {
             self.counts.user_bytes += bound.len() as u64;
         }
         self.counts.range_deletes += 1;
-        Ok(())
     }
 
     /// How many operations the batch holds.

@@ -85,6 +85,58 @@ impl Keyspace {
         Ok(changed.flatten())
     }
 
+    /// Inserts a value under a key and returns the value that it replaces, if there was one. No other write comes
+    /// between. [`Keyspace::insert`], which reads nothing, is faster.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compare_and_set`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let colours = db.keyspace("colours")?;
+    /// assert_eq!(colours.replace("apple", "green")?, None);
+    /// assert_eq!(colours.replace("apple", "red")?.as_deref(), Some(&b"green"[..]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn replace(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        let (value, mut old) = (value.as_ref(), None);
+        self.change(key.as_ref(), |found| {
+            old = found.map(<[u8]>::to_vec);
+            Some(Some(value.to_vec()))
+        })?;
+        Ok(old)
+    }
+
+    /// Removes a key and returns the value that it had, if there was one. No other write comes between.
+    /// [`Keyspace::remove`], which reads nothing, is faster.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compare_and_set`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let jobs = db.keyspace("jobs")?;
+    /// jobs.insert("1", "print")?;
+    /// // Of several threads, one gets the job.
+    /// assert_eq!(jobs.take("1")?.as_deref(), Some(&b"print"[..]));
+    /// assert_eq!(jobs.take("1")?, None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let mut old = None;
+        self.change(key.as_ref(), |found| {
+            old = found.map(<[u8]>::to_vec);
+            Some(None)
+        })?;
+        Ok(old)
+    }
+
     /// Writes what `decide` returns for the present value, if no other write comes in between, and
     /// returns it; `None`: nothing is written.
     fn change(

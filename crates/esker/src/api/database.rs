@@ -6,7 +6,7 @@ use crate::catalog::Asked;
 use crate::catalog::BranchState;
 use crate::db::Core;
 use crate::{
-    Batch, Comparator, Durability, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
+    Batch, Comparator, Durability, Error, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
     Transaction, TransactionOptions,
 };
 use std::borrow::Borrow;
@@ -78,6 +78,24 @@ impl Db {
         let handle = Arc::new(Handle { core });
         let state = handle.core.default_keyspace(&BranchState::main())?;
         Ok(Self { default: Keyspace { handle, state }, branch: BranchState::main() })
+    }
+
+    /// A new, empty database in memory, for tests: it leaves no file and is gone when it is dropped. It has a memory
+    /// budget of 64 MiB, towards which its files do not count. For other options, or to open it again, give
+    /// [`Options::fs`] a file system of [`memory`](crate::fs::memory).
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    ///
+    /// # Example
+    /// ```
+    /// let db = esker::Db::in_memory()?;
+    /// db.insert("key", "value")?;
+    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn in_memory() -> Result<Self> {
+        Self::open_with("/memory", Options::new().fs(crate::fs::memory()).memory(64 << 20))
     }
 
     /// A handle on a branch.
@@ -423,7 +441,46 @@ impl Db {
         options: TransactionOptions,
         f: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
-        super::transaction::transact(&self.default.handle, &options, f)
+        super::transaction::transact(&self.default.handle, &options, f, Error::wants_retry)
+    }
+
+    /// Like [`Db::transact_with`], with an error type of the program. The transaction also runs again if the
+    /// program has turned a [`crate::Error::Deadlock`] into an error of its own.
+    ///
+    /// # Errors
+    /// What `f` returns, and as [`Db::transact`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let accounts = db.default_keyspace();
+    /// #[derive(Debug)]
+    /// enum PayError {
+    ///     TooLittle { missing: u8 },
+    ///     Store(esker::Error),
+    /// }
+    /// impl From<esker::Error> for PayError {
+    ///     fn from(error: esker::Error) -> Self {
+    ///         Self::Store(error)
+    ///     }
+    /// }
+    ///
+    /// accounts.insert("alice", [90])?;
+    /// let paid = db.transact_as(esker::TransactionOptions::default(), |tx| {
+    ///     let alice = tx.get(&accounts, "alice")?.map_or(0, |value| value[0]);
+    ///     let rest = alice.checked_sub(100).ok_or(PayError::TooLittle { missing: 100 - alice })?;
+    ///     tx.insert(&accounts, "alice", [rest])?;
+    ///     Ok(())
+    /// });
+    /// assert!(matches!(paid, Err(PayError::TooLittle { missing: 10 })));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn transact_as<R, E: From<Error>>(
+        &self,
+        options: TransactionOptions,
+        f: impl FnMut(&Transaction) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        super::transaction::transact(&self.default.handle, &options, f, |_| false)
     }
 
     /// Waits until a batch, and everything that was logged before it, survives power loss;

@@ -8,8 +8,10 @@ use crate::admission::Terms;
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::catalog::check_key;
+use crate::compaction::choice::Wanted;
 use crate::db::Write;
 use crate::stats::counters::{WriteCounts, Written};
+use crate::sync::Interruption;
 use crate::trace::{Phases, Untimed};
 use crate::wal::ops::Op;
 use crate::{Durability, Result, SegmentShape};
@@ -500,10 +502,43 @@ impl Keyspace {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        let bounds = bounds(half_open(&self.state.order, &range)?);
-        let branch = self.state.home.branch;
+        self.compact_unless(range, Interruption::NEVER)
+    }
+
+    /// Like [`Keyspace::compact_range`], until `interrupted` returns true: as [`crate::Db::compact_until`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::compact_range`]; [`crate::Error::Interrupted`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let days = db.keyspace("days")?;
+    /// use std::time::{Duration, Instant};
+    /// let late = Instant::now() + Duration::from_secs(60);
+    /// match days.compact_range_until(.."2025", || Instant::now() > late) {
+    ///     Err(esker::Error::Interrupted) => println!("the rest is for another night"),
+    ///     compacted => compacted?,
+    /// }
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn compact_range_until<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        interrupted: impl Fn() -> bool,
+    ) -> Result<()> {
+        self.compact_unless(range, Interruption::when(&interrupted))
+    }
+
+    fn compact_unless<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        interruption: Interruption<'_>,
+    ) -> Result<()> {
+        let bounds = &bounds(half_open(&self.state.order, &range)?);
+        let (branch, keyspace) = (self.state.home.branch, Some(&*self.state));
         let _hurry = self.handle.core.pacer.share().hurry();
-        self.handle.core.compact(branch, Some(&self.state), &bounds)
+        self.handle.core.compact(&Wanted { branch, keyspace, bounds, interruption })
     }
 
     /// About how many bytes the entries of a range take. In files it counts whole blocks, without

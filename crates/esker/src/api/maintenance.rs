@@ -1,7 +1,9 @@
 //! Copies, checks and statistics of a whole database, and background work on request.
 
+use crate::compaction::choice::Wanted;
 use crate::error::VerifyReport;
 use crate::iter::Bounds;
+use crate::sync::Interruption;
 use crate::{Db, Result, Stats};
 use std::path::Path;
 
@@ -53,6 +55,27 @@ impl Db {
         self.core().flush()
     }
 
+    /// Like [`Db::flush`], until `interrupted` returns true, which is asked as in
+    /// [`Db::compact_until`]. An interrupted flush goes on in the background as far as it was begun,
+    /// and what is in memory is in the log as before, unless it was written with
+    /// [`crate::Durability::Buffered`].
+    ///
+    /// # Errors
+    /// As [`Db::flush`]; [`crate::Error::Interrupted`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use std::time::{Duration, Instant};
+    /// db.insert("k", "v")?;
+    /// let late = Instant::now() + Duration::from_secs(60);
+    /// db.flush_until(|| Instant::now() > late)?; // Waits no longer than a minute.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn flush_until(&self, interrupted: impl Fn() -> bool) -> Result<()> {
+        self.core().flush_until(Interruption::when(&interrupted))
+    }
+
     /// Flushes, and compacts whatever a compaction can make smaller, if only by compression.
     ///
     /// # Errors
@@ -68,8 +91,43 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn compact(&self) -> Result<()> {
+        self.compact_unless(Interruption::NEVER)
+    }
+
+    /// Like [`Db::compact`], until `interrupted` returns true. The calling thread asks it before it waits and about
+    /// twenty times a second while it does. A program passes a closure that looks at a flag of its own, which a
+    /// handler of signals, a timer or another thread sets.
+    ///
+    /// An interrupted compaction loses nothing: what is compacted stays so, what has been begun ends in the
+    /// background, and the rest is taken back, unless it is due anyway or another call waits for it. A later
+    /// compaction goes on with what is left.
+    ///
+    /// # Errors
+    /// As [`Db::compact`]; [`crate::Error::Interrupted`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::Error;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// # db.insert("k", "v")?; db.remove("k")?;
+    /// static ENDED: AtomicBool = AtomicBool::new(false); // A handler of signals sets it.
+    /// # ENDED.store(true, Ordering::Relaxed);
+    /// match db.compact_until(|| ENDED.load(Ordering::Relaxed)) {
+    ///     Ok(()) => println!("everything is compacted"),
+    ///     Err(Error::Interrupted) => println!("a part is compacted"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn compact_until(&self, interrupted: impl Fn() -> bool) -> Result<()> {
+        self.compact_unless(Interruption::when(&interrupted))
+    }
+
+    fn compact_unless(&self, interruption: Interruption<'_>) -> Result<()> {
         let _hurry = self.core().pacer.share().hurry();
-        self.core().compact(self.branch.id, None, &Bounds::default())
+        let (branch, bounds) = (self.branch.id, &Bounds::default());
+        self.core().compact(&Wanted { branch, keyspace: None, bounds, interruption })
     }
 
     /// Waits until there is no background work left. If something was written since the database was
@@ -135,6 +193,27 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn verify(&self) -> Result<VerifyReport> {
-        self.core().verify()
+        self.core().verify(Interruption::NEVER)
+    }
+
+    /// Like [`Db::verify`], until `interrupted` returns true. It is called before each part of a file that is read.
+    /// The report of an interrupted search is about what was read until then, and says so
+    /// ([`VerifyReport::interrupted`]).
+    ///
+    /// # Errors
+    /// As [`Db::verify`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use std::time::{Duration, Instant};
+    /// let late = Instant::now() + Duration::from_secs(60);
+    /// let report = db.verify_until(|| Instant::now() > late)?;
+    /// let read = if report.interrupted { "what was read" } else { "everything" };
+    /// assert!(report.problems.is_empty(), "{read} should be whole");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn verify_until(&self, interrupted: impl Fn() -> bool) -> Result<VerifyReport> {
+        self.core().verify(Interruption::when(&interrupted))
     }
 }

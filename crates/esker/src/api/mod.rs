@@ -5,8 +5,11 @@
 //! of them is dropped. No code here holds a lock while it calls `db`.
 
 mod batch;
+mod batch_operations;
 mod branch;
+pub mod cached;
 mod conditional;
+mod contents;
 mod cursor;
 mod database;
 mod explain;
@@ -31,6 +34,7 @@ mod together;
 mod traits;
 mod transaction;
 mod transaction_iter;
+mod typed;
 mod value;
 mod value_reader;
 
@@ -45,6 +49,8 @@ pub use crate::trace::{
     BlockCounts, Explanation, Outcome, SlowOperation, Step, StepSource, WaitTime,
 };
 pub use batch::Batch;
+pub use batch_operations::{BatchIter, BatchOperation};
+pub use contents::IntoIter;
 pub use cursor::Cursor;
 pub use database::Db;
 pub use ingestion::Ingestion;
@@ -62,4 +68,5 @@ pub use stats::{
 pub use traits::KeyspaceOptions;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};
 pub use transaction_iter::TransactionIter;
+pub use typed::{KeyCodec, KeyFor, Typed, TypedIter, ValueCodec, ValueFor};
 pub use value_reader::ValueReader;

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::base::Moment;
 use crate::catalog::KeyspaceState;
-use crate::db::{Core, Held};
+use crate::db::{Core, Held, ShortValue};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -43,6 +43,20 @@ impl<'a> PinnedValue<'a> {
         // It counts from here on: a get may still fail after it has found a value.
         Ok(held.map(|held| Self { held: Some(held.keep(core.cache.pins())), core }))
     }
+}
+
+/// Calls `take` with the value under a key, as of a registered snapshot's moment or now, outside of the search.
+#[inline]
+pub(super) fn lend<R>(
+    core: &Arc<Core>,
+    keyspace: &Arc<KeyspaceState>,
+    key: &[u8],
+    at: Option<Moment>,
+    take: impl FnOnce(&[u8]) -> R,
+) -> Result<Option<R>> {
+    let mut short = [0; size_of::<ShortValue>()];
+    let lent = core.get(keyspace, key, at, |value| value.lend(&mut short))?;
+    Ok(lent.map(|lent| take(lent.bytes(&short))))
 }
 
 impl Deref for PinnedValue<'_> {

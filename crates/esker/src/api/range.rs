@@ -49,7 +49,7 @@ pub(super) fn half_open<K: AsRef<[u8]>>(
 }
 
 /// The first key that does not begin with `prefix`, in byte order; `None`: there is none.
-pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
@@ -57,9 +57,14 @@ pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// The bounds of the keys that begin with `prefix`.
-pub(super) fn of_prefix(prefix: &[u8]) -> Bounds {
-    bounds((Some(prefix.into()), behind_prefix(prefix).map(KeyBuf::from)))
+/// The range of the keys that begin with `prefix`. Under a custom comparator they need not be neighbours.
+pub(super) fn of_prefix(order: &Order, prefix: &[u8]) -> Result<HalfOpen> {
+    if !matches!(order, Order::Bytewise) {
+        let what = "this keyspace has a custom comparator: use a range instead of a prefix";
+        return Err(Error::invalid(what));
+    }
+    check_key(prefix)?;
+    Ok((Some(prefix.into()), behind_prefix(prefix).map(KeyBuf::from)))
 }
 
 /// The bounds of a half-open range.

@@ -3,22 +3,21 @@
 //! [`crate::Snapshot`] reads as of an earlier moment, through the same functions.
 
 use super::handle::Registration;
+use super::pinned::lend;
 use super::range::{Pair, bounds, half_open, of_prefix};
 use super::together::get_together;
 use crate::base::Moment;
-use crate::catalog::Order;
-use crate::catalog::check_key;
 use crate::db::Seen;
 use crate::iter::Bounds;
-use crate::{Cursor, Error, Iter, Keyspace, PinnedValue, Result};
+use crate::{Cursor, Iter, Keyspace, PinnedValue, Result};
 use std::ops::RangeBounds;
 
 impl Keyspace {
     /// The value under a key.
     ///
     /// # Errors
-    /// [`Error::Corruption`] and [`Error::Io`] if the data cannot be read,
-    /// [`Error::KeyspaceDropped`], [`Error::Closed`].
+    /// [`crate::Error::Corruption`] and [`crate::Error::Io`] if the data cannot be read,
+    /// [`crate::Error::KeyspaceDropped`], [`crate::Error::Closed`].
     ///
     /// # Example
     /// ```
@@ -62,11 +61,12 @@ impl Keyspace {
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
     }
 
-    /// Calls `take` with the value under a key, without copying it, and returns the result of
-    /// `take`; `None` if there is no value.
+    /// Calls `take` with the value under a key and returns the result of `take`; `None` if there is no
+    /// value. The caller needs no memory for the value.
     ///
     /// `take` may run for any time and may call the database: it only keeps the block with the
-    /// value in memory. A value that has not been flushed yet is copied first.
+    /// value in memory. A value of up to 256 bytes is copied to the stack first, and a longer one that has
+    /// not been flushed yet to memory of its own.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -85,8 +85,7 @@ impl Keyspace {
         key: impl AsRef<[u8]>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
-        let held = self.handle.core.get(&self.state, key.as_ref(), None, |value| value.hold())?;
-        Ok(held.map(|held| take(held.bytes())))
+        lend(&self.handle.core, &self.state, key.as_ref(), None, take)
     }
 
     /// The value under a key where it lies, without a copy: in its block in the cache, which stays in memory for as long as
@@ -173,7 +172,7 @@ impl Keyspace {
     /// The entries within a range of keys, in key order.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] as [`crate::Batch::remove_range`].
+    /// As [`Keyspace::iter`], and [`crate::Error::InvalidArgument`] as [`crate::Batch::remove_range`].
     ///
     /// # Example
     /// ```
@@ -206,7 +205,7 @@ impl Keyspace {
     /// The entries whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] if the keyspace has a custom
+    /// As [`Keyspace::iter`], and [`crate::Error::InvalidArgument`] if the keyspace has a custom
     /// comparator, which need not keep keys with a common prefix together.
     ///
     /// # Example
@@ -224,12 +223,8 @@ impl Keyspace {
     }
 
     pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<Moment>) -> Result<Iter> {
-        if !matches!(self.state.order, Order::Bytewise) {
-            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
-            return Err(Error::invalid(what));
-        }
-        check_key(prefix)?;
-        Iter::new(&self.handle, &self.state, of_prefix(prefix), at)
+        let bounds = bounds(of_prefix(&self.state.order, prefix)?);
+        Iter::new(&self.handle, &self.state, bounds, at)
     }
 
     /// A cursor over every entry as of now. It does not stand on an entry yet.

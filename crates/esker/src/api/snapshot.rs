@@ -1,6 +1,7 @@
 //! Snapshots.
 
 use super::handle::{Handle, Registration};
+use super::pinned::lend;
 use super::range::Pair;
 use super::together::get_together;
 use crate::base::Moment;
@@ -106,9 +107,7 @@ impl Snapshot {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let core = &self.registration.handle.core;
-        let held =
-            core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.hold())?;
-        Ok(held.map(|held| take(held.bytes())))
+        lend(core, keyspace.state(), key.as_ref(), self.at(keyspace)?, take)
     }
 
     /// The value under a key in the snapshot, without a copy, as [`Keyspace::get_pinned`].

@@ -6,7 +6,7 @@ use crate::base::{Bytewise, Moment, Seq};
 use crate::catalog::{KeyspaceState, Order};
 use crate::db::{Core, Seen};
 use crate::lookup::together::{Place, awaited};
-use crate::lookup::{Answer, Asked, Search};
+use crate::lookup::{Answer, Asked};
 use crate::run::{Awaited, Wanted};
 use crate::stats::counters::Counter;
 use crate::sync::pin;
@@ -150,8 +150,7 @@ fn get_cached(
     let at = keyspace.moment(Some(at)).unwrap_or(at);
     let search = |key| {
         let asked = Asked { keyspace, key, at: Some(at), lane, leaves_pieces: false };
-        let (clock, cache) = (&core.clock, &core.cache);
-        Search { order: &Bytewise, asked, below: at.seq, clock, cache }
+        core.search(&Bytewise, asked, at.seq)
     };
     let guard = pin();
     let state = core.state.load(&guard);

@@ -14,6 +14,7 @@ use crate::txn::writes::{OwnOrder, OwnWrites, Undo};
 use crate::{Batch, Durability, Error, Keyspace, Result, Snapshot};
 use parking_lot::Mutex;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -124,6 +125,8 @@ pub struct Transaction {
     pessimistic: Option<Patience>,
     /// Held while the transaction waits for a lock, so that it waits for one at a time.
     locking: Mutex<()>,
+    /// Whether a call failed because another transaction goes first: this one has to run again.
+    lost: AtomicBool,
     open: Open,
 }
 
@@ -217,7 +220,8 @@ impl Transaction {
         };
         let durability = options.durability.unwrap_or(core.durability());
         let (inner, locking) = (Mutex::new(inner), Mutex::default());
-        Ok(Self { inner, snapshot, durability, pessimistic, locking, open })
+        let lost = AtomicBool::new(false);
+        Ok(Self { inner, snapshot, durability, pessimistic, locking, lost, open })
     }
 
     /// Checks that a keyspace belongs to the database of the transaction.
@@ -254,7 +258,11 @@ impl Transaction {
         drop(one_at_a_time);
         core.note_waits("lock", keyspace.name());
         order.custom().map_or(Ok(()), |order| core.trust(order))?;
-        locked.map(drop)
+        locked.map(drop).inspect_err(|error| {
+            if error.wants_retry() {
+                self.lost.store(true, Ordering::Relaxed);
+            }
+        })
     }
 
     /// Whether the transaction has locked a key.
@@ -419,23 +427,36 @@ fn order_of(keyspace: &Keyspace) -> Result<OwnOrder> {
     })
 }
 
-/// Runs `f` in transactions until one of them commits.
-pub(super) fn transact<R>(
+/// Runs `f` in transactions until one of them commits. `wants_retry` says which of its errors come from a transaction
+/// that lost against another one.
+pub(super) fn transact<R, E: From<Error>>(
     handle: &Arc<Handle>,
     options: &TransactionOptions,
-    mut f: impl FnMut(&Transaction) -> Result<R>,
-) -> Result<R> {
+    mut f: impl FnMut(&Transaction) -> std::result::Result<R, E>,
+    wants_retry: impl Fn(&E) -> bool,
+) -> std::result::Result<R, E> {
     let mut attempt = 1;
     loop {
         let tx = Transaction::begin(handle, options)?;
-        let outcome = f(&tx).and_then(|result| tx.commit().map(|_| result));
-        match outcome {
-            Err(error) if error.wants_retry() && attempt < options.attempts => {
-                attempt += 1;
-                // The transaction that won may need the same keys again, so this thread yields.
-                std::thread::yield_now();
+        let (error, lost) = match f(&tx) {
+            Ok(result) => match tx.commit() {
+                Ok(_) => return Ok(result),
+                Err(error) => {
+                    let lost = error.wants_retry();
+                    (E::from(error), lost)
+                }
+            },
+            Err(error) => {
+                // The program may have turned the error into one of its own.
+                let lost = wants_retry(&error) || tx.lost.load(Ordering::Relaxed);
+                (error, lost)
             }
-            other => return other,
+        };
+        if !lost || attempt >= options.attempts {
+            return Err(error);
         }
+        attempt += 1;
+        // The transaction that won may need the same keys again, so this thread yields.
+        std::thread::yield_now();
     }
 }

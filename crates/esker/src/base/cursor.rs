@@ -25,10 +25,15 @@ pub type LaterValue = Box<dyn FnOnce() -> Result<Vec<u8>> + Send>;
 pub trait Cursor {
     /// Whether the cursor stands on an entry.
     fn valid(&self) -> bool;
+    /// The key, the sequence number and the kind of the entry; `None`: the cursor stands on none. A cursor that waits has
+    /// only the key to tell, and the rest means nothing. A merge asks once for each move.
+    fn peek(&self) -> Option<(&[u8], Seq, Kind)> {
+        let known = self.valid() && !self.is_waiting();
+        let (seq, kind) = if known { (self.seq(), self.kind()) } else { (0, Kind::Put) };
+        self.valid().then(|| (self.key(), seq, kind))
+    }
     /// The user key of the entry.
     fn key(&self) -> &[u8];
-    /// The order-preserving head of the key (0 for custom orders): see `KeyOrder::head`.
-    fn head(&self) -> u64;
     /// The sequence number of the entry; 0 if a compaction cleared it, since every reader sees the
     /// entry.
     fn seq(&self) -> Seq;
@@ -65,7 +70,7 @@ pub trait Cursor {
     fn prepare_seek(&mut self, _key: &[u8], _stage: SeekStage) {}
     /// Like [`Self::seek`], but a cursor that knows the key of that entry without reading it may wait
     /// there. Until a waiting cursor is [opened](Self::open) or positioned anew, only `valid`, `key` and
-    /// `head` may be called. By default it does not wait.
+    /// `peek` may be called. By default it does not wait.
     fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.seek(key, below)
     }

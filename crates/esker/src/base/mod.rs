@@ -28,7 +28,7 @@ pub use filter::{CompactionFilter, Decision, Filter};
 pub use key_buf::KeyBuf;
 pub use numbered::{NumberedName, first_free, within_reach};
 pub use operator::{Associative, AssociativeOperator, MergeOperator, Operator, OperatorResult};
-pub use order::{Bytewise, Comparator, CustomOrder, KeyOrder, head_of, same_bytes};
+pub use order::{Bytewise, Comparator, CustomOrder, KeyOrder, head_of, long_head_of, same_bytes};
 pub use value::{EXPIRY_BYTES, Operands, expired, join, split};
 
 /// A position in the one endless log (R1), and so the sequence number of the write there.

@@ -26,6 +26,12 @@ pub trait KeyOrder: Clone + Send + Sync + fmt::Debug + 'static {
     fn head(&self, key: &[u8]) -> u64 {
         if Self::BYTEWISE { head_of(key) } else { 0 }
     }
+
+    /// The same of 16 bytes.
+    #[inline]
+    fn long_head(&self, key: &[u8]) -> u128 {
+        if Self::BYTEWISE { long_head_of(key) } else { 0 }
+    }
 }
 
 /// Plain byte order.
@@ -87,6 +93,20 @@ pub fn head_of(key: &[u8]) -> u64 {
         return first << 32 | last << (8 * (8 - key.len()));
     }
     key.iter().zip([56, 48, 40]).fold(0, |head, (byte, shift)| head | u64::from(*byte) << shift)
+}
+
+/// As [`head_of`], of the first 16 bytes.
+#[inline]
+pub fn long_head_of(key: &[u8]) -> u128 {
+    if let Some(first) = key.first_chunk::<16>() {
+        return u128::from_be_bytes(*first);
+    }
+    let first = u128::from(head_of(key)) << 64;
+    match key.last_chunk::<8>() {
+        // The two halves overlap, and agree where they do.
+        Some(last) => first | u128::from(u64::from_be_bytes(*last)) << (8 * (16 - key.len())),
+        None => first,
+    }
 }
 
 /// A custom comparator: a key order that the program supplies.

@@ -12,8 +12,29 @@ use crate::error::Result;
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Row, Tree, Version};
 use crate::run::{Run, Segment};
+use crate::sync::Interruption;
 use std::ops::Bound;
 use std::sync::Arc;
+
+/// What a caller wants to be compacted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The branch.
+    pub branch: KeyspaceId,
+    /// Only this keyspace of it.
+    pub keyspace: Option<&'a KeyspaceState>,
+    /// The keys.
+    pub bounds: &'a Bounds,
+    /// What ends the caller's wait.
+    pub interruption: Interruption<'a>,
+}
+
+impl Wanted<'_> {
+    /// Whether a tree with this owner is meant.
+    pub fn includes(&self, owner: &KeyspaceState) -> bool {
+        owner.home.branch == self.branch && self.keyspace.is_none_or(|only| only.id == owner.id)
+    }
+}
 
 /// The lower bounds of the partitions within `bounds` that `gains` accepts.
 fn choose<O: KeyOrder>(
@@ -47,8 +68,8 @@ pub fn choose_spans(
     bounds: &Bounds,
     owner: impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
     holds: impl Fn(&Partition) -> bool,
-) -> Vec<PartitionKey> {
-    let mut keys = Vec::new();
+) -> Chosen {
+    let mut chosen = Chosen::default();
     for (id, tree) in version.trees() {
         let Some((row, owner)) = tree.row(tier).zip(owner(*id)) else { continue };
         let lowers = match &owner.order {
@@ -57,15 +78,15 @@ pub fn choose_spans(
             Order::Missing(_) => Vec::new(),
         };
         let key = |lower| PartitionKey { keyspace: *id, tier, lower };
-        keys.extend(lowers.into_iter().map(key));
+        chosen.keys.extend(lowers.into_iter().map(key));
     }
-    keys
+    chosen
 }
 
-/// What a caller has compacted.
+/// What is requested for a caller.
 #[derive(Debug, Default)]
 pub struct Chosen {
-    /// The partitions.
+    /// The partitions or spans.
     pub keys: Vec<PartitionKey>,
     /// Those of which every segment is rewritten: a filter sees all entries, including those that a
     /// compaction would take over by reference.
@@ -74,24 +95,27 @@ pub struct Chosen {
     pub filters: Vec<Filter>,
 }
 
-/// The partitions within `bounds` that `gains` accepts or that have a filter, in the trees that have an
-/// owner. `named`: the caller has named the keyspace, so an error if its comparator is missing.
+/// The wanted partitions that `gains` accepts or that have a filter, in the trees that have an owner. An error if
+/// the comparator of a keyspace is missing that the caller has named.
 pub fn choose_partitions(
     version: &Version,
-    bounds: &Bounds,
+    wanted: &Wanted<'_>,
     owner: impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
-    named: bool,
     gains: impl Fn(&Partition) -> bool,
 ) -> Result<Chosen> {
-    let mut all = Chosen::default();
+    let (mut all, bounds) = (Chosen::default(), wanted.bounds);
     for (id, tree) in version.trees() {
         let Some(owner) = owner(*id) else { continue };
         let filter = owner.traits().filter.clone();
-        let takes = |p: &Partition| filter.is_some() || gains(p);
+        // To look at blocks may take long.
+        let ended = || wanted.interruption.check().is_err();
+        let takes = |p: &Partition| filter.is_some() || !ended() && gains(p);
         let chosen = match &owner.order {
             Order::Bytewise => choose(&Bytewise, &tree.rows()[0], bounds, takes),
             Order::Custom(order) => choose(order, &tree.rows()[0], bounds, takes),
-            Order::Missing(name) if named => return Err(missing_order(&owner.name, name)),
+            Order::Missing(name) if wanted.keyspace.is_some() => {
+                return Err(missing_order(&owner.name, name));
+            }
             Order::Missing(_) => Vec::new(),
         };
         let chosen = chosen.into_iter().map(|lower| PartitionKey::of_partition(*id, lower));
@@ -101,6 +125,7 @@ pub fn choose_partitions(
         }
         all.keys.extend(chosen);
     }
+    wanted.interruption.check()?;
     Ok(all)
 }
 

@@ -1,4 +1,4 @@
-//! Names of partitions and spans, and those that say how full a tree is.
+//! Names of partitions, spans and requests, and those that say how full a tree is.
 
 use super::scores::Place;
 use crate::base::KeyspaceId;
@@ -28,6 +28,13 @@ impl PartitionKey {
         (self.tier, self.lower.clone())
     }
 }
+
+/// The number of what is requested together, to be taken back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request(pub(super) u64);
+
+/// The requests of the background itself, which are not taken back.
+pub const BACKGROUND: Request = Request(0);
 
 /// What says how full a tree is.
 #[derive(Debug, Default)]

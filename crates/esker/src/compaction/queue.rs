@@ -13,12 +13,13 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
-pub use super::key::{PartitionKey, Urgent};
+use super::key::BACKGROUND;
+pub use super::key::{PartitionKey, Request, Urgent};
 use super::looks::Looks;
 use super::policy;
 use super::scores::{Candidate, Shape, expiry_score};
 use crate::base::{KeyspaceId, Millis};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::manifest::{Moved, Partition, Tree};
 use crate::options::settings::Settings;
 use crate::sync::Signal;
@@ -43,7 +44,9 @@ struct Inner {
     /// Those that are being compacted or pushed.
     taken: HashMap<PartitionKey, Candidate>,
     shapes: HashMap<KeyspaceId, Shape>,
-    forced: HashSet<PartitionKey>,
+    /// What is compacted because it was requested, and by whom.
+    forced: HashMap<PartitionKey, Vec<Request>>,
+    last_request: u64,
     /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
     loose: HashSet<PartitionKey>,
     /// Why these are.
@@ -172,7 +175,7 @@ impl WorkQueue {
         inner.candidates.retain(|key, _| key.keyspace != keyspace);
         inner.expiries.remove(&keyspace);
         let Some(tree) = tree else {
-            inner.forced.retain(|key| key.keyspace != keyspace);
+            inner.forced.retain(|key, _| key.keyspace != keyspace);
             inner.whole.retain(|key| key.keyspace != keyspace);
             Arc::make_mut(&mut inner.damaged).retain(|key, _| key.keyspace != keyspace);
             inner.alone.retain(|key| key.keyspace != keyspace);
@@ -290,40 +293,6 @@ impl WorkQueue {
         self.inner.lock().expiries.values().min().copied()
     }
 
-    /// Whether every segment of a partition that is being compacted is to be rewritten.
-    pub fn is_whole(&self, key: &PartitionKey) -> bool {
-        self.inner.lock().whole.contains(key)
-    }
-
-    /// Makes the next compactions of these partitions rewrite everything.
-    pub fn rewrite_whole(&self, keys: impl IntoIterator<Item = PartitionKey>) {
-        self.inner.lock().whole.extend(keys);
-    }
-
-    /// Requests compactions of these partitions whatever their score.
-    pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
-        let mut inner = self.inner.lock();
-        let mut any = false;
-        for key in keys {
-            inner.failed.remove(&key);
-            any |= inner.forced.insert(key);
-        }
-        drop(inner);
-        if any {
-            self.signal.notify();
-        }
-    }
-
-    /// Whether a forced compaction of one of these is pending or under way; the error if one cannot be.
-    pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
-        let inner = self.inner.lock();
-        let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
-        if let Some(error) = keys.iter().find_map(error) {
-            return Err(error.clone());
-        }
-        Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
-    }
-
     /// Waits for others who look for what is not due, and says where the looks before ended.
     pub fn look(&self) -> MutexGuard<'_, Looks> {
         self.looking.lock()
@@ -369,7 +338,7 @@ impl WorkQueue {
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
             due.push((policy::rank(key.tier, candidate.score), candidate.bytes, key.clone()));
         }
-        for key in inner.forced.iter().filter(|key| free(key)) {
+        for key in inner.forced.keys().filter(|key| free(key)) {
             let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
             due.push((f64::INFINITY, bytes, key.clone()));
         }
@@ -405,7 +374,7 @@ impl WorkQueue {
         inner.busy.extend(taken.iter().cloned());
         for key in &taken {
             inner.loose.remove(key);
-            if inner.forced.remove(key) {
+            if inner.forced.remove(key).is_some() {
                 inner.requested.insert(key.clone());
             }
             if let Some(candidate) = inner.candidates.remove(key) {
@@ -441,7 +410,7 @@ impl WorkQueue {
                     Error::Corruption(_) | Error::ComparatorMissing { .. } | Error::DiskFull { .. },
                 ) if keys.len() > 1 => {
                     inner.alone.insert(key.clone());
-                    inner.forced.insert(key.clone());
+                    inner.forced.entry(key.clone()).or_default().push(BACKGROUND);
                 }
                 Some(error @ (Error::Corruption(_) | Error::ComparatorMissing { .. })) => {
                     Arc::make_mut(&mut inner.damaged).insert(key.clone(), error.clone());
@@ -450,7 +419,7 @@ impl WorkQueue {
                 None => {
                     inner.failed.remove(key);
                     // A request that comes while the compaction runs is for the next compaction.
-                    if !inner.forced.contains(key) {
+                    if !inner.forced.contains_key(key) {
                         inner.whole.remove(key);
                     }
                 }
@@ -558,7 +527,7 @@ impl WorkQueue {
             && !inner.yielding
             && !inner.flushing
             && inner.compacting == 0
-            && inner.forced.iter().all(|key| inner.damaged.contains_key(key))
+            && inner.forced.keys().all(|key| inner.damaged.contains_key(key))
     }
 
     /// Whether some work failed that should be retried after a while.
@@ -578,7 +547,7 @@ impl WorkQueue {
         !inner.flushing
             && inner.compacting == 0
             && !inner.candidates.keys().any(waits)
-            && !inner.forced.iter().any(waits)
+            && !inner.forced.keys().any(waits)
             && inner.loose.is_empty()
     }
 
@@ -593,5 +562,6 @@ impl WorkQueue {
 }
 
 mod flushes;
+mod requests;
 #[cfg(test)]
 mod tests;

@@ -39,10 +39,10 @@ pub struct CompactionStream<C, O, T> {
     start: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
     /// Keys with smaller heads lie before `end`.
-    end_head: u64,
+    end_head: u128,
     /// The key of the last entry and its head, if an older version of it may follow.
     key: Vec<u8>,
-    head: u64,
+    head: u128,
     may_follow: bool,
     counts: CompactionCounts,
     folding: Folding,
@@ -62,7 +62,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
             started: false,
             start: None,
             end: None,
-            end_head: u64::MAX,
+            end_head: u128::MAX,
             key: Vec::new(),
             head: 0,
             may_follow: false,
@@ -91,7 +91,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     /// before the first step.
     #[must_use]
     pub fn within(mut self, start: Option<Vec<u8>>, end: Option<Vec<u8>>) -> Self {
-        self.end_head = end.as_deref().map_or(u64::MAX, |end| self.order.head(end));
+        self.end_head = end.as_deref().map_or(u128::MAX, |end| self.order.long_head(end));
         self.start = start;
         self.end = end;
         self
@@ -161,7 +161,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     #[inline]
     fn has_entry(&self) -> bool {
         self.tree.valid()
-            && (self.tree.head() < self.end_head
+            && (self.tree.long_head() < self.end_head
                 || self
                     .end
                     .as_ref()
@@ -172,7 +172,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     #[inline]
     fn take(&mut self, out: &mut impl Out) -> Result<()> {
         let (seq, kind) = (self.tree.seq(), self.tree.kind());
-        let head = self.tree.head();
+        let head = self.tree.long_head();
         let key = self.tree.key();
         let same = self.may_follow && head == self.head && same_key(&self.order, key, &self.key);
         if !same {

@@ -5,20 +5,20 @@ use crate::base::{Filter, KeyspaceId, Seq};
 use crate::catalog::KeyspaceState;
 use crate::commit::Pipeline;
 use crate::compaction::calm::Calmness;
-use crate::compaction::choice::{choose_partitions, choose_spans, is_smaller_compacted};
+use crate::compaction::choice::{
+    Chosen, Wanted, choose_partitions, choose_spans, is_smaller_compacted,
+};
 use crate::compaction::policy::TIERS_MAX;
-use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::events::EventKind;
-use crate::iter::Bounds;
 use crate::manifest::Partition;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stats::counters::Counter;
 use crate::stats::gather::Sources;
 use crate::stats::measured::Remeasured;
-use crate::sync::{self, Point};
+use crate::sync::{self, Interruption, Point};
 use crate::waits::Cause;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,6 +67,11 @@ impl Core {
 
     /// Flushes what is in memory, and releases the log.
     pub fn flush(&self) -> Result<()> {
+        self.flush_until(Interruption::NEVER)
+    }
+
+    /// Like [`Self::flush`], as long as the caller wants to wait.
+    pub fn flush_until(&self, interruption: Interruption<'_>) -> Result<()> {
         let pipeline = self.writable()?;
         let target = loop {
             let seen = self.work.done().epoch();
@@ -77,15 +82,15 @@ impl Core {
             if self.seal(pipeline, &state) {
                 break state.active().sealed_at().unwrap_or(state.active().start);
             }
-            self.wait_for_work(seen)?;
+            self.wait_for_work(seen, interruption)?;
         };
         // Seeded: flush returns before anything is durable.
         bug!("db_flush_does_not_wait", return Ok(()));
-        self.wait_flushed(target)
+        self.wait_flushed(target, interruption)
     }
 
     /// Waits until every set of memtables that was sealed at or before `target` is flushed.
-    fn wait_flushed(&self, target: Seq) -> Result<()> {
+    fn wait_flushed(&self, target: Seq, interruption: Interruption<'_>) -> Result<()> {
         loop {
             let seen = self.work.done().epoch();
             let waits = |set: &std::sync::Arc<crate::state::memtables::MemtableSet>| {
@@ -94,12 +99,12 @@ impl Core {
             if !self.state_now().memtable_sets.iter().any(waits) {
                 return Ok(());
             }
-            self.wait_for_work(seen)?;
+            self.wait_for_work(seen, interruption)?;
         }
     }
 
     /// Waits until some background work ends; an error if that will never happen.
-    pub(super) fn wait_for_work(&self, seen: u64) -> Result<()> {
+    pub(super) fn wait_for_work(&self, seen: u64, interruption: Interruption<'_>) -> Result<()> {
         self.check_open()?;
         self.latch.check()?;
         if let Some(error) = self.work.flush_error() {
@@ -111,8 +116,7 @@ impl Core {
         }
         self.work.notify();
         self.gate(Point::CallerWaits);
-        self.work.done().wait_past(seen);
-        Ok(())
+        interruption.wait_past(self.work.done(), seen)
     }
 
     /// Waits until no flush or compaction is due, the trees are tight, and no space is left to free,
@@ -153,22 +157,16 @@ impl Core {
             if let Some(error) = self.work.compaction_error() {
                 return Err(error);
             }
-            self.wait_for_work(seen)?;
+            self.wait_for_work(seen, Interruption::NEVER)?;
         }
     }
 
-    /// Flushes, then compacts every partition of a branch that holds keys of `bounds` and can
-    /// become smaller; `keyspace`: only that one.
-    pub fn compact(
-        &self,
-        branch: KeyspaceId,
-        keyspace: Option<&KeyspaceState>,
-        bounds: &Bounds,
-    ) -> Result<()> {
+    /// Flushes, then compacts every partition of what is wanted that can become smaller.
+    pub fn compact(&self, wanted: &Wanted<'_>) -> Result<()> {
         let mut tries = 0;
         loop {
             let cut_up = self.relief.cuts.load(Ordering::Acquire);
-            match self.compact_once(branch, keyspace, bounds) {
+            match self.compact_once(wanted) {
                 // Relief may free hidden data without a compaction; then there may be room for one.
                 Err(error @ Error::DiskFull { .. }) if tries < COMPACT_TRIES => {
                     if !self.relieve(self.relief.gained(), true)? {
@@ -187,74 +185,66 @@ impl Core {
         }
     }
 
-    fn compact_once(
-        &self,
-        branch: KeyspaceId,
-        keyspace: Option<&KeyspaceState>,
-        bounds: &Bounds,
-    ) -> Result<()> {
-        if keyspace.is_some_and(|keyspace| keyspace.frozen_at.is_some()) {
+    fn compact_once(&self, wanted: &Wanted<'_>) -> Result<()> {
+        if wanted.keyspace.is_some_and(|keyspace| keyspace.frozen_at.is_some()) {
             return Err(Error::ReadOnly);
         }
-        self.flush()?;
+        self.flush_until(wanted.interruption)?;
         self.files.try_again(usize::MAX);
         // What is flushed meanwhile does not count.
         let until = self.state_now().active().start;
         let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
-        let owner = |id| self.compacted_owner(id, branch, keyspace);
-        (1..=TIERS_MAX).rev().try_for_each(|tier| self.drain(tier, bounds, &owner, &old))?;
+        let owner = |id| self.compacted_owner(id, wanted);
+        (1..=TIERS_MAX).rev().try_for_each(|tier| self.drain(tier, wanted, &owner, &old))?;
         let (alone, time) = (self.snapshots.list().is_empty(), self.earliest_time());
         let gains =
             |p: &Partition| is_smaller_compacted(p, alone, time, |it| self.is_unsettled(it));
         let version = self.state_now().version.clone();
-        let chosen = choose_partitions(&version, bounds, owner, keyspace.is_some(), gains)?;
+        let chosen = choose_partitions(&version, wanted, owner, gains)?;
         drop(version);
-        self.work.rewrite_whole(chosen.whole);
-        self.force_and_wait(&chosen.keys)?;
+        self.force_and_wait(&chosen, wanted.interruption)?;
         // Seeded: a partition that was split meanwhile is compacted by half.
         bug!("db_compact_forgets_what_was_split", return Ok(()));
-        self.drain(0, bounds, &owner, &old)?;
+        self.drain(0, wanted, &owner, &old)?;
         chosen.filters.iter().try_for_each(Filter::check)
     }
 
-    /// The owner of a tree if a compaction of this branch, or of this keyspace alone, is about it.
-    fn compacted_owner(
-        &self,
-        id: KeyspaceId,
-        branch: KeyspaceId,
-        keyspace: Option<&KeyspaceState>,
-    ) -> Option<Arc<KeyspaceState>> {
-        let owner = self.catalog.lock().thawed(id)?;
-        let named = keyspace.is_none_or(|keyspace| keyspace.id == id);
-        (owner.home.branch == branch && named).then_some(owner)
+    /// The owner of a tree if it is wanted.
+    fn compacted_owner(&self, id: KeyspaceId, wanted: &Wanted<'_>) -> Option<Arc<KeyspaceState>> {
+        self.catalog.lock().thawed(id).filter(|owner| wanted.includes(owner))
     }
 
-    /// Requests work on these partitions or spans and waits for its end.
-    fn force_and_wait(&self, keys: &[PartitionKey]) -> Result<()> {
-        self.work.force(keys.iter().cloned());
+    /// Requests work on these partitions or spans and waits for its end. If the caller ends the wait,
+    /// what was not begun is not done.
+    fn force_and_wait(&self, chosen: &Chosen, interruption: Interruption<'_>) -> Result<()> {
+        let (keys, request) = (&chosen.keys, self.work.request(&chosen.keys, &chosen.whole));
         loop {
             let seen = self.work.done().epoch();
             if !self.work.forced_pending(keys)? {
                 return Ok(());
             }
-            self.wait_for_work(seen)?;
+            let waited = self.wait_for_work(seen, interruption);
+            if matches!(waited, Err(Error::Interrupted)) {
+                self.work.take_back(request, keys);
+            }
+            waited?;
         }
     }
 
-    /// Works on the spans or partitions of a tier within `bounds` until `old` accepts none of them.
+    /// Works on the wanted spans or partitions of a tier until `old` accepts none of them.
     fn drain(
         &self,
         tier: usize,
-        bounds: &Bounds,
+        wanted: &Wanted<'_>,
         owner: &impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
         old: &impl Fn(&Partition) -> bool,
     ) -> Result<()> {
         for round in 0.. {
-            let keys = choose_spans(&self.state_now().version, tier, bounds, owner, old);
+            let chosen = choose_spans(&self.state_now().version, tier, wanted.bounds, owner, old);
             // One may have been split meanwhile. Writers may flush what has lost its positions for ever.
-            match keys.is_empty() || tier == 0 && round > COMPACT_TRIES {
+            match chosen.keys.is_empty() || tier == 0 && round > COMPACT_TRIES {
                 true => break,
-                false => self.force_and_wait(&keys)?,
+                false => self.force_and_wait(&chosen, wanted.interruption)?,
             }
         }
         Ok(())

@@ -145,7 +145,7 @@ impl Core {
             if self.state_now().memtable_sets.len() <= SETS_MAX {
                 return Ok(());
             }
-            self.wait_for_work(seen)?;
+            self.wait_for_work(seen, crate::sync::Interruption::NEVER)?;
         }
     }
 

@@ -11,7 +11,7 @@ use crate::compaction::{settle, space, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::stats::counters::Counter;
-use crate::sync::Point;
+use crate::sync::{Interruption, Point};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -132,7 +132,8 @@ impl Core {
     /// Leaves of the log one small file if nothing was written since the last flush.
     pub(super) fn shrink_flushed_log(&self, pipeline: &Pipeline) -> Result<()> {
         let flushed = self.state_now().active().start == pipeline.reserved();
-        if !flushed || self.reserve.is_tight() {
+        // A flush that ends makes the reserve larger, and until it has, the device looks full: this waits for it.
+        if !flushed || !self.reserve.restore() {
             return Ok(());
         }
         let flushes = || self.counters.background.changes().0;
@@ -145,7 +146,7 @@ impl Core {
             if !sealed || flushes() != before {
                 break;
             }
-            self.wait_for_work(seen)?;
+            self.wait_for_work(seen, Interruption::NEVER)?;
         }
         self.reserve.rest(|| self.state_now().active().bytes());
         Ok(())

@@ -44,6 +44,6 @@ mod worker;
 mod write;
 
 pub use self::core::Core;
-pub use crate::lookup::{Held, Seen};
+pub use crate::lookup::{Held, Seen, ShortValue};
 pub use change::Change;
 pub use write::Write;

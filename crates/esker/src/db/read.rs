@@ -165,8 +165,9 @@ impl Core {
         self.get_reading(order, asked, take, recorder)
     }
 
+    /// The search of a key for what is older than `below`.
     #[inline]
-    fn search<'a, O>(&'a self, order: &'a O, asked: Asked<'a>, below: Seq) -> Search<'a, O> {
+    pub fn search<'a, O>(&'a self, order: &'a O, asked: Asked<'a>, below: Seq) -> Search<'a, O> {
         Search { order, asked, below, clock: &self.clock, cache: &self.cache }
     }
 

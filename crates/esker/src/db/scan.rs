@@ -70,9 +70,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         let mut memory_tombstones = Vec::new();
         for set in &scope.state.memtable_sets {
             let id = scope.keyspace.id_in(set.start);
-            let tombstones = O::tables(set, id).map(|table| table.tombstone_view(id));
-            let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
-            memory_tombstones.extend(tombstones.map(AnyTombstones::Mem));
+            memory_tombstones.extend(O::tombstones(set, id).map(AnyTombstones::Mem));
         }
         Self {
             order,
@@ -401,7 +399,7 @@ impl Drop for Scope {
         }
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
             // The last iterator over an old state wakes the workers, who look whether anybody refers to it.
-            (self.state, self.tree) = (self.core.state.load_arc(), Arc::default());
+            (self.state, self.tree) = (self.core.state.load_arc(), Tree::none());
             self.core.work.notify();
         }
     }
@@ -416,7 +414,7 @@ impl Scope {
         counted: bool,
     ) -> Self {
         let (state, at) = core.view(at);
-        let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
+        let tree = state.version.tree(keyspace.id).cloned().unwrap_or_else(Tree::none);
         if counted {
             state.count_iterator(true);
         }

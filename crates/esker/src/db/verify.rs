@@ -11,14 +11,26 @@ use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Problem, Result, VerifyReport};
 use crate::manifest::Superblock;
+use crate::sync::Interruption;
 use crate::wal;
 use std::collections::HashSet;
 
 impl Core {
-    /// Reads everything and reports what is wrong. An error means that the search itself failed.
-    pub fn verify(&self) -> Result<VerifyReport> {
-        self.check_open()?;
+    /// Reads everything, unless the caller ends that, and reports what is wrong. An error means that the
+    /// search itself failed.
+    pub fn verify(&self, interruption: Interruption<'_>) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
+        match self.read_everything(&mut report, interruption) {
+            // Seeded: an interrupted search passes for one of everything.
+            Err(Error::Interrupted) => report.interrupted = !bug!("db_verify_seems_whole"),
+            read => read?,
+        }
+        report.problems.iter().for_each(|problem| self.monitor.damage(&problem.error));
+        Ok(report)
+    }
+
+    fn read_everything(&self, report: &mut VerifyReport, until: Interruption<'_>) -> Result<()> {
+        self.check_open()?;
         let state = self.state_now();
         let mut files = HashSet::new();
         let mut seen = HashSet::new();
@@ -27,25 +39,24 @@ impl Core {
             let Some(keyspace) = keyspace else { continue };
             for segment in tree.all().flat_map(|partition| partition.segments()) {
                 self.check_open()?;
+                until.check()?;
                 if !seen.insert(segment.meta().place()) {
                     continue;
                 }
-                files.insert(segment.meta().file);
+                report.files += u64::from(files.insert(segment.meta().file));
                 let checked = match &keyspace.order {
                     Order::Bytewise => segment.verify(&Bytewise),
                     Order::Custom(order) => segment.verify(order),
                     Order::Missing(_) => segment.verify_unordered(),
                 };
-                segment.note_verified(&keyspace.name, checked, &mut report);
+                segment.note_verified(&keyspace.name, checked, report);
             }
         }
-        report.files = files.len() as u64;
-        self.verify_small_files(&mut report);
+        self.verify_small_files(report);
+        until.check()?;
         let log_start = || self.store.lock().log_start;
-        let (directory, until) = (self.path.join(LOG_DIRECTORY), self.visible());
-        wal::verify(self.fs.as_ref(), &directory, (&log_start, until), &mut report)?;
-        report.problems.iter().for_each(|problem| self.monitor.damage(&problem.error));
-        Ok(report)
+        let directory = self.path.join(LOG_DIRECTORY);
+        wal::verify(self.fs.as_ref(), &directory, (&log_start, self.visible()), report)
     }
 
     fn verify_small_files(&self, report: &mut VerifyReport) {

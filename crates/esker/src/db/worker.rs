@@ -19,7 +19,7 @@ use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
 use crate::fs::lower_priority;
 use crate::manifest::{Moved, Tree};
-use crate::sync::{Point, contain, spawn};
+use crate::sync::{Point, contain, pin, spawn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -77,9 +77,14 @@ impl Core {
             tries = if retired && !busy { tries + 1 } else { 0 };
             if !busy && !self.rests() && !self.wait_to_retry(seen, retired && tries <= RETIRE_TRIES)
             {
-                self.work.signal().wait_past(seen);
+                self.work.signal().wait_past_within(seen, self.merge_wait());
             }
         }
+    }
+
+    /// How long writes must pause for pointers to entries of memtables to be merged, if some wait for that.
+    fn merge_wait(&self) -> Option<Duration> {
+        self.state.load(&pin()).active().bytewise().waits_for_pause()
     }
 
     /// Whether the next flush waits for the end of a compaction, because no further run should lie over some
@@ -180,11 +185,9 @@ impl Core {
             Resting::Nothing => None,
         };
         let again = self.wait_for_looking_again();
-        let Some(wait) = calm.into_iter().chain(rest).chain(again).min() else {
-            self.work.signal().wait_past(seen);
-            return;
-        };
-        if !self.work.signal().wait_past_timeout(seen, wait) && again == Some(wait) {
+        let merge = (!self.settings.flushes_apart()).then(|| self.merge_wait()).flatten();
+        let wait = calm.into_iter().chain(rest).chain(again).chain(merge).min();
+        if !self.work.signal().wait_past_within(seen, wait) && again == wait {
             self.files.try_again(TRIED_AGAIN);
         }
     }
@@ -406,14 +409,7 @@ impl Core {
                 synced_at = Instant::now();
                 continue;
             }
-            match sync.into_iter().chain(record).min() {
-                Some(left) => {
-                    self.sync_signal.wait_past_timeout(seen, left);
-                }
-                None => {
-                    self.sync_signal.wait_past(seen);
-                }
-            }
+            self.sync_signal.wait_past_within(seen, sync.into_iter().chain(record).min());
         }
     }
 }

@@ -493,18 +493,13 @@ impl Core {
         self.update_pace();
     }
 
-    /// Merges pointers to the entries of memtables, if enough of them wait; of all, if nobody has
-    /// written since the last call. Returns whether it did.
+    /// Merges pointers to the entries of memtables, if enough of them wait; of all, in a pause of
+    /// the writes. Returns whether it did.
     pub(super) fn merge_tables(&self) -> bool {
         let Some(pipeline) = &self.pipeline else { return false };
         // Only the sets are kept meanwhile: a state would keep files that a change leaves behind.
         let sets = self.state.load(&pin()).memtable_sets.clone();
-        let visible = pipeline.visible();
-        let calm = sets[0].bytewise().is_calm(visible);
-        if calm {
-            sets[0].begin_next_table(true, |begin| pipeline.seal(begin));
-        }
-        sets.iter().any(|set| set.merge_tables(visible, calm))
+        MemtableSet::merge_in(&sets, pipeline.visible(), |begin| pipeline.seal(begin))
     }
 
     /// Seals the active set of `state`, unless another thread did or too many sets wait already.

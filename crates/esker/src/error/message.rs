@@ -63,6 +63,9 @@ impl fmt::Display for Error {
                 write!(f, "the database takes no more writes after a failure ({cause}): reopen it")
             }
             Self::Closed => write!(f, "the database is closed: open it again"),
+            Self::Interrupted => {
+                write!(f, "the call was interrupted: what it did stays, call it again for the rest")
+            }
             Self::Forked => write!(
                 f,
                 "this process was forked from the one that opened the database: open it here"

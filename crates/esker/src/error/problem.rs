@@ -52,6 +52,8 @@ pub struct VerifyReport {
     pub entries: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// The problems; empty: nothing is wrong.
+    /// The problems; empty: nothing is wrong in what was read.
     pub problems: Vec<Problem>,
+    /// Whether the program ended the search ([`crate::Db::verify_until`]), so that not everything was read.
+    pub interrupted: bool,
 }

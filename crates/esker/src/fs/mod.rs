@@ -17,6 +17,7 @@ mod file;
 mod file_system;
 mod fork;
 mod kind;
+mod memory;
 mod open;
 mod os;
 #[cfg_attr(loom, allow(dead_code))]
@@ -27,6 +28,7 @@ pub use file_system::{DirEntry, FileLock, Fs, OpenMode};
 pub(crate) use fork::ForkGuard;
 pub(crate) use kind::expect_kind;
 pub use kind::{PathKind, wrong_kind};
+pub use memory::memory;
 pub use open::within;
 pub(crate) use open::{open_part, open_to_change, part};
 pub(crate) use os::is_out_of_descriptors;

@@ -3,12 +3,13 @@
 //! The tree of losers (Knuth, volume 3, 5.4.1) has one leaf per cursor; every inner node holds the
 //! loser of its match, and the overall winner is above the root. When the cursor of the winner
 //! moves, only the matches on its path to the root are repeated: about log2 k comparisons. A node
-//! keeps the 8-byte head of its contender's key beside the number of the cursor, so most matches
-//! need no access to the memory of the cursor.
+//! keeps the first 16 bytes of its contender's key beside the number of the cursor, so most matches
+//! need no access to the memory of the cursor. (8 bytes do not tell keys apart that begin with a counter of fixed width,
+//! or with the name of a table.)
 //!
 //! Invariants:
 //! 1. A contender's head is the head of the entry under its cursor (inverted when walking
-//!    backward), or `u64::MAX` with `live` unset if the cursor passed its end. The smaller
+//!    backward), or `u128::MAX` with `live` unset if the cursor passed its end. The smaller
 //!    contender wins in both directions.
 //! 2. Walking forward, every cursor is on its first entry at or after that of the winner, in cursor
 //!    order; walking backward, on its last entry at or before it. A cursor without such an entry is
@@ -29,8 +30,11 @@ use std::cmp::Ordering;
 /// A cursor in the tournament, as a node of the tree sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contender {
-    head: u64,
+    head: u128,
+    /// The sequence number and the kind of the entry; they mean nothing while the cursor waits.
+    seq: Seq,
     source: u32,
+    kind: Kind,
     live: bool,
 }
 
@@ -41,7 +45,8 @@ const PREPARED_FROM: usize = 3;
 const STEPS_MAX: u32 = 8;
 
 /// Marks a node without a contender, while the tree is built.
-const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
+const NOBODY: Contender =
+    Contender { head: u128::MAX, seq: 0, source: u32::MAX, kind: Kind::Delete, live: false };
 
 /// Merges cursors into one, in cursor order (keys ascending, sequence numbers descending).
 ///
@@ -94,6 +99,12 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
     #[inline]
     pub fn source(&self) -> usize {
         self.winner.source as usize
+    }
+
+    /// The head of the key, of 16 bytes. The tree must be valid.
+    #[inline]
+    pub fn long_head(&self) -> u128 {
+        if self.backward { !self.winner.head } else { self.winner.head }
     }
 
     /// The cursors, in the order in which they were given.
@@ -171,14 +182,13 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
 
     #[inline]
     fn contender(&self, source: usize) -> Contender {
-        let cursor = &self.cursors[source];
-        let live = cursor.valid();
-        let head = match (live, self.backward) {
-            (false, _) => u64::MAX,
-            (true, false) => cursor.head(),
-            (true, true) => !cursor.head(),
+        let source_number = source as u32;
+        let Some((key, seq, kind)) = self.cursors[source].peek() else {
+            return Contender { source: source_number, ..NOBODY };
         };
-        Contender { head, source: source as u32, live }
+        let head = self.order.long_head(key);
+        let head = if self.backward { !head } else { head };
+        Contender { head, seq, source: source_number, kind, live: true }
     }
 
     #[inline]
@@ -201,7 +211,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
             let first = if bug!("iter_waiting_loses_a_tie") { y } else { x };
             return ordering.is_lt() || ordering.is_eq() && first.is_waiting();
         }
-        let ordering = compare_to(&self.order, x, y.key(), y.seq());
+        let ordering = self.order.compare(x.key(), y.key()).then(b.seq.cmp(&a.seq));
         ordering.then(a.source.cmp(&b.source)).is_lt() != self.backward
     }
 
@@ -367,18 +377,13 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
     }
 
     #[inline]
-    fn head(&self) -> u64 {
-        if self.backward { !self.winner.head } else { self.winner.head }
-    }
-
-    #[inline]
     fn seq(&self) -> Seq {
-        self.cursors[self.winner.source as usize].seq()
+        self.winner.seq
     }
 
     #[inline]
     fn kind(&self) -> Kind {
-        self.cursors[self.winner.source as usize].kind()
+        self.winner.kind
     }
 
     #[inline]
@@ -420,7 +425,14 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
     #[inline]
     fn fetch_value(&mut self) -> Result<()> {
         let source = self.source();
-        self.cursors[source].fetch_value().map_err(|error| self.fail(error))
+        match self.cursors[source].fetch_value() {
+            Ok(()) => {
+                // A reference became the value.
+                self.winner.kind = self.cursors[source].kind();
+                Ok(())
+            }
+            Err(error) => Err(self.fail(error)),
+        }
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {

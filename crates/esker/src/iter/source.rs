@@ -50,8 +50,8 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
         forward!(self, cursor => cursor.key())
     }
     #[inline]
-    fn head(&self) -> u64 {
-        forward!(self, cursor => cursor.head())
+    fn peek(&self) -> Option<(&[u8], Seq, Kind)> {
+        forward!(self, cursor => cursor.peek())
     }
     #[inline]
     fn seq(&self) -> Seq {

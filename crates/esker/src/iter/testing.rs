@@ -144,10 +144,6 @@ impl<O: KeyOrder> Cursor for VecCursor<O> {
         &self.known().key
     }
 
-    fn head(&self) -> u64 {
-        self.order.head(&self.known().key)
-    }
-
     fn seq(&self) -> Seq {
         self.here().seq
     }

@@ -30,6 +30,7 @@
 #[cfg(test)]
 mod tests;
 
+mod backward;
 mod covered;
 mod held;
 
@@ -37,10 +38,7 @@ use super::bounds::Bounds;
 use super::loser_tree::{LoserTree, same_key};
 use super::sources::Sources;
 use super::tombstones::{Cover, Tombstones};
-use crate::base::{
-    Cursor, EXPIRY_BYTES, KeyOrder, Kind, LaterValue, Millis, Operands, Operator, Seq, expired,
-    split,
-};
+use crate::base::{Cursor, KeyOrder, Kind, Millis, Operands, Operator, Seq, expired, split};
 use crate::error::{Error, Result};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -83,10 +81,6 @@ fn bounds_of<C>(sources: &Option<Box<Sources<C>>>) -> &Bounds {
     sources.as_ref().map_or(&EVERYTHING, |sources| &sources.bounds)
 }
 
-/// The newest visible version of a key: its sequence number, its kind, and how its value is read if it is
-/// separated.
-type Newest = (Seq, Kind, Option<LaterValue>);
-
 /// An iterator over what a snapshot sees of one keyspace.
 #[derive(Debug)]
 pub struct VisibleIter<C: Cursor + 'static, O: KeyOrder, T> {
@@ -107,10 +101,10 @@ pub struct VisibleIter<C: Cursor + 'static, O: KeyOrder, T> {
     steps: u64,
     /// The error of the entry at `key`, while the iterator is on an entry that is refused.
     refused: Option<Error>,
-    /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
-    high_head: u64,
+    /// The head of the upper bound, or `u128::MAX`: keys with smaller heads are inside.
+    high_head: u128,
     /// The head of the lower bound, or 0: keys with greater heads are inside.
-    low_head: u64,
+    low_head: u128,
     place: Place,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -128,12 +122,12 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     ) -> Self {
         tombstones.retain(|source| !source.is_empty());
         let low_head = match &bounds.low {
-            Bound::Included(low) | Bound::Excluded(low) => order.head(low),
+            Bound::Included(low) | Bound::Excluded(low) => order.long_head(low),
             Bound::Unbounded => 0,
         };
         let high_head = match &bounds.high {
-            Bound::Included(high) | Bound::Excluded(high) => order.head(high),
-            Bound::Unbounded => u64::MAX,
+            Bound::Included(high) | Bound::Excluded(high) => order.long_head(high),
+            Bound::Unbounded => u128::MAX,
         };
         sources.bounds = bounds;
         let (key, value) = (sources.buffer(), sources.buffer());
@@ -309,7 +303,24 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// Goes forward from the tree's entry to the first entry that is shown. No visible version of
     /// the tree's key may be before the tree.
+    #[inline(always)]
     fn settle_forward(&mut self) -> Result<()> {
+        // Most entries are shown where the tree stands, which is known without a call.
+        if self.tree.valid()
+            && self.tree.long_head() < self.high_head
+            && self.tombstones.is_empty()
+            && self.tree.seq() < self.at
+            && self.tree.kind() == Kind::Put
+        {
+            self.place = self.show_value(Place::There)?;
+            return Ok(());
+        }
+        self.settle_further()
+    }
+
+    /// As [`Self::settle_forward`], for all entries.
+    #[inline(never)]
+    fn settle_further(&mut self) -> Result<()> {
         let mut unseen = 0;
         while self.tree.valid() && !self.above_high() {
             if self.tree.seq() >= self.at {
@@ -413,7 +424,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     /// Goes past the versions of `key` that are left under the tree.
     fn leave_key(&mut self) -> Result<()> {
-        if self.tree.valid() && self.tree_is_at_key(self.order.head(&self.key)) {
+        if self.tree.valid() && self.tree_is_at_key(self.order.long_head(&self.key)) {
             self.skip_key()?;
         }
         Ok(())
@@ -426,144 +437,46 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             // Sequence number 0 is the oldest, so this was the last version of its key.
             return self.step();
         }
-        let head = self.remember_key();
+        self.skip_versions()
+    }
+
+    fn skip_versions(&mut self) -> Result<()> {
+        let (head, len) = (self.tree.long_head(), self.tree.key().len());
+        // A key that its head holds is known by that and by its length, and need not be copied.
+        let is_whole = O::BYTEWISE && len <= size_of_val(&head);
+        if !is_whole {
+            self.remember_key();
+        }
         for _ in 0..LEAP_AFTER {
             self.step()?;
-            if !self.tree.valid() || !self.tree_is_at_key(head) {
+            let is_there = match is_whole {
+                _ if !self.tree.valid() => false,
+                true => self.tree.long_head() == head && self.tree.key().len() == len,
+                false => self.tree_is_at_key(head),
+            };
+            if !is_there {
                 return Ok(());
             }
         }
+        self.remember_key();
         self.tree.seek(&self.key, 0)
     }
 
-    /// Goes backward from the tree's entry to the first entry that is shown. No visible version of
-    /// the tree's key may be after the tree.
-    fn settle_backward(&mut self) -> Result<()> {
-        let mut unseen = 0;
-        while self.tree.valid() && !self.below_low() {
-            if self.tree.seq() >= self.at {
-                // The oldest version left is too new, so the others are too.
-                unseen += 1;
-                if unseen % LEAP_AFTER == 0 {
-                    self.remember_key();
-                    self.tree.seek_before(&self.key)?;
-                } else {
-                    self.step_back()?;
-                }
-                continue;
-            }
-            if self.shows_in_place() {
-                self.place = Place::There;
-                return Ok(());
-            }
-            let (seq, kind, later) = self.take_newest()?;
-            let hidden = !self.tombstones.is_empty() && self.key_is_covered(seq);
-            if !hidden && self.shows(kind, later)? {
-                self.place = Place::Backward;
-                return Ok(());
-            }
-            if hidden {
-                self.leap_over_span(true)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the tree, which walks backward, is on a put that is shown and known to be the only visible version
-    /// of its key.
     #[inline]
-    fn shows_in_place(&self) -> bool {
-        self.tombstones.is_empty() && self.tree.kind() == Kind::Put && self.tree.shows_newest()
-    }
-
-    /// Whether a key is shown whose newest visible version was copied to `value`, which then holds what is
-    /// shown. A separated value is read only now: no version that is not shown costs a read, and damage in
-    /// one hides nothing.
-    fn shows(&mut self, kind: Kind, later: Option<LaterValue>) -> Result<bool> {
-        if let Some(later) = later {
-            if expired(split(kind, &self.value).0, self.time) {
-                return Ok(false);
-            }
-            self.value = later().map_err(|error| self.tree.fail(error))?;
-        }
-        Ok(kind == Kind::Put || self.shows_special(kind)?)
-    }
-
-    /// Whether a key is shown whose newest visible version, copied to `value`, is no plain put;
-    /// `value` then holds what is shown. The tree is before all visible versions, and stays there.
-    #[cold]
-    fn shows_special(&mut self, kind: Kind) -> Result<bool> {
-        match kind {
-            Kind::Delete => Ok(false),
-            Kind::Put | Kind::SeparatedPut => Ok(true),
-            Kind::ExpiringPut | Kind::ExpiringSeparatedPut => {
-                let gone = expired(split(kind, &self.value).0, self.time);
-                // Seeded: a scan from the end shows expired entries.
-                let gone = gone && !bug!("iter_expired_shown_backward");
-                self.value.drain(..EXPIRY_BYTES.min(self.value.len()));
-                Ok(!gone)
-            }
-            Kind::Merge | Kind::ExpiringMerge => {
-                self.tree.seek(&self.key, self.at)?;
-                // The newest version exists, because it was read before and a snapshot does not
-                // change.
-                let shown = if self.tree.valid() { self.fold() } else { Ok(false) };
-                let refused = std::mem::replace(&mut self.place, Place::Outside) == Place::Refused;
-                self.tree.seek_before(&self.key)?;
-                if refused {
-                    self.place = Place::RefusedBackward;
-                }
-                shown
-            }
-        }
-    }
-
-    /// Copies the newest visible version of the tree's key and goes before all of them.
-    fn take_newest(&mut self) -> Result<Newest> {
-        let head = self.remember_key();
-        let mut newest = self.take_version();
-        for _ in 0..LEAP_AFTER {
-            self.step_back()?;
-            if !self.tree.valid() || self.tree.seq() >= self.at || !self.tree_is_at_key(head) {
-                return Ok(newest);
-            }
-            newest = self.take_version();
-        }
-        // Many versions: seek to the newest, then step before it.
-        self.tree.seek(&self.key, self.at)?;
-        if self.tree.valid() && self.tree_is_at_key(head) {
-            newest = self.take_version();
-        }
-        self.tree.seek_before(&self.key)?;
-        Ok(newest)
-    }
-
-    fn take_version(&mut self) -> Newest {
-        if !O::BYTEWISE {
-            // Versions of one key may differ in its bytes; the newest version's are shown.
-            self.key.clear();
-            self.key.extend_from_slice(self.tree.key());
-        }
-        self.value.clear();
-        self.value.extend_from_slice(self.tree.value());
-        (self.tree.seq(), self.tree.kind(), self.tree.value_later())
-    }
-
-    #[inline]
-    fn remember_key(&mut self) -> u64 {
+    fn remember_key(&mut self) -> u128 {
         self.key.clear();
         self.key.extend_from_slice(self.tree.key());
-        self.tree.head()
+        self.tree.long_head()
     }
 
     #[inline]
-    fn tree_is_at_key(&self, head: u64) -> bool {
-        self.tree.head() == head && same_key(&self.order, self.tree.key(), &self.key)
+    fn tree_is_at_key(&self, head: u128) -> bool {
+        self.tree.long_head() == head && same_key(&self.order, self.tree.key(), &self.key)
     }
 
     #[inline]
     fn above_high(&self) -> bool {
-        if self.tree.head() < self.high_head {
+        if self.tree.long_head() < self.high_head {
             return false;
         }
         match &bounds_of(&self.sources).high {
@@ -577,7 +490,7 @@ impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     fn below_low(&self) -> bool {
         // Seeded: a scan from the end goes on below its lower bound.
         bug!("iter_lower_bound_not_kept", return false);
-        if self.tree.head() > self.low_head {
+        if self.tree.long_head() > self.low_head {
             return false;
         }
         match &bounds_of(&self.sources).low {

@@ -13,7 +13,7 @@ use crate::base::KeyOrder;
 use crate::manifest::{Partition, Row, TIERS_MAX};
 use crate::run::Run;
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The rows of one keyspace.
 #[derive(Debug)]
@@ -29,6 +29,12 @@ impl Default for Tree {
 }
 
 impl Tree {
+    /// An empty tree, which all keyspaces share to which nothing was flushed.
+    pub fn none() -> Arc<Self> {
+        static NONE: OnceLock<Arc<Tree>> = OnceLock::new();
+        NONE.get_or_init(Arc::default).clone()
+    }
+
     /// The tree of these partitions, without tiers.
     pub fn new(partitions: Vec<Arc<Partition>>) -> Self {
         Self { rows: vec![Row::new(partitions)] }

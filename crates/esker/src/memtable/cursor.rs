@@ -116,13 +116,14 @@ impl<O: KeyOrder> Cursor for MemCursor<O> {
     }
 
     #[inline]
-    fn key(&self) -> &[u8] {
-        self.present().map_or(&[], NodeRef::key)
+    fn peek(&self) -> Option<(&[u8], Seq, Kind)> {
+        let (node, seq) = (self.present()?, self.present?.1);
+        Some((node.key(), seq, node.kind()))
     }
 
     #[inline]
-    fn head(&self) -> u64 {
-        self.present().map_or(0, NodeRef::head)
+    fn key(&self) -> &[u8] {
+        self.present().map_or(&[], NodeRef::key)
     }
 
     #[inline]

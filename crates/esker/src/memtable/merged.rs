@@ -18,14 +18,15 @@ use super::table::Memtable;
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::error::Result;
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// How many nodes ahead are fetched while nodes are visited in order.
 const AHEAD: usize = 4;
 
-/// A cursor that goes on fetches so many nodes together. Each lies on another page, and processors look
-/// up the addresses of several pages at the same time if they are asked for them together.
+/// A cursor fetches so many nodes ahead, all together when it comes to a place. Each lies on another page, and
+/// processors look up the addresses of several pages at the same time if they are asked for them together.
 const FETCHED: usize = 8;
 
 /// Every so many nodes have a copy of their keys' beginnings.
@@ -130,6 +131,10 @@ impl Merged {
         let from = smaller.saturating_sub(1) * SAMPLED;
         let upto = ((smaller + equal) * SAMPLED).min(self.nodes.len());
         let nodes = &self.nodes[from..upto];
+        // The search looks at some of these, and each lies on another page: they are asked for together.
+        for node in nodes.iter().step_by(2).take(SAMPLED / 2) {
+            prefetch(node.as_ptr());
+        }
         // SAFETY: as in `node`.
         from + nodes.partition_point(|node| precedes(unsafe { NodeRef::from_raw(*node) }))
     }
@@ -230,10 +235,12 @@ impl MergedCursor {
         self.present.and_then(|at| self.merged.node(at))
     }
 
-    /// Fetches the nodes from this index on, with the first bytes of their values.
+    /// Fetches the nodes of these indexes, with the first bytes of their values.
     #[inline]
-    fn fetch(&self, from: usize) {
-        for node in self.merged.nodes.iter().skip(from).take(FETCHED) {
+    fn fetch(&self, indexes: Range<usize>) {
+        let nodes = &self.merged.nodes;
+        let upto = indexes.end.min(nodes.len());
+        for node in nodes.get(indexes.start..upto).unwrap_or_default() {
             let address = node.as_ptr().cast::<u8>();
             (0..2).for_each(|line| prefetch(address.wrapping_add(64 * line)));
         }
@@ -279,13 +286,13 @@ impl Cursor for MergedCursor {
     }
 
     #[inline]
-    fn key(&self) -> &[u8] {
-        self.present().map_or(&[], NodeRef::key)
+    fn peek(&self) -> Option<(&[u8], Seq, Kind)> {
+        self.present().map(|node| (node.key(), node.seq(), node.kind()))
     }
 
     #[inline]
-    fn head(&self) -> u64 {
-        self.present().map_or(0, NodeRef::head)
+    fn key(&self) -> &[u8] {
+        self.present().map_or(&[], NodeRef::key)
     }
 
     #[inline]
@@ -305,12 +312,14 @@ impl Cursor for MergedCursor {
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         let at = self.find(key, below, Precedes::Entry);
+        self.fetch(at..at + FETCHED);
         self.stand(Some(at));
         Ok(())
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         let at = self.find(key, PENDING, Precedes::Key);
+        self.fetch(at.saturating_sub(FETCHED)..at);
         self.stand(at.checked_sub(1));
         Ok(())
     }
@@ -332,9 +341,7 @@ impl Cursor for MergedCursor {
     #[inline]
     fn next(&mut self) -> Result<()> {
         if let Some(at) = self.present {
-            if at.is_multiple_of(FETCHED) {
-                self.fetch(at + FETCHED);
-            }
+            self.fetch(at + FETCHED..at + FETCHED + 1);
             self.stand(Some(at + 1));
         }
         Ok(())
@@ -342,6 +349,8 @@ impl Cursor for MergedCursor {
 
     fn prev(&mut self) -> Result<()> {
         if let Some(at) = self.present {
+            let ahead = at.saturating_sub(FETCHED);
+            self.fetch(ahead..ahead + 1);
             self.stand(at.checked_sub(1));
         }
         Ok(())

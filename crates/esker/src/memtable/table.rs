@@ -103,6 +103,13 @@ impl<O: KeyOrder> Memtable<O> {
             || all.bloom.place(keyspace, hash).is_none_or(|place| all.bloom.may_contain(place))
     }
 
+    /// Whether this table or one beside it may have range tombstones; `false` is certain.
+    #[inline]
+    pub fn any_may_have_tombstones(&self) -> bool {
+        let Some(all) = &self.beside else { return !self.tombstones.is_empty() };
+        all.has_tombstones.load(Ordering::Relaxed)
+    }
+
     fn in_arena(
         order: O,
         capacity_hint_bytes: usize,
@@ -310,9 +317,15 @@ impl<O: KeyOrder> Memtable<O> {
         self.list.inserted()
     }
 
+    /// Whether there are entries.
+    #[inline]
+    pub fn has_entries(&self) -> bool {
+        self.list.first().is_some()
+    }
+
     /// Whether there are neither entries nor range tombstones.
     pub fn is_empty(&self) -> bool {
-        self.list.first().is_none() && self.tombstones.is_empty()
+        !self.has_entries() && self.tombstones.is_empty()
     }
 }
 

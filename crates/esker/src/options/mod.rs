@@ -4,13 +4,16 @@
 //! numbers with which the engine works: every size follows from the memory budget by a fixed split.
 
 mod machine;
+mod setters;
 pub mod settings;
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
 use crate::events::EventListener;
 use crate::fs::Fs;
 use crate::sync::Gates;
+use crate::{Error, Result};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +41,38 @@ pub enum Durability {
     Process,
     /// A power cut: the write returns after a sync, which a group of writers shares.
     Disk,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Buffered => "buffered",
+            Self::Process => "process",
+            Self::Disk => "disk",
+        })
+    }
+}
+
+/// Reads a class from its name in lower case, as a program's configuration has it.
+///
+/// # Example
+/// ```
+/// use esker::Durability;
+/// assert_eq!("disk".parse::<Durability>()?, Durability::Disk);
+/// assert_eq!(Durability::Process.to_string(), "process");
+/// assert!("safe".parse::<Durability>().is_err());
+/// # Ok::<(), esker::Error>(())
+/// ```
+impl FromStr for Durability {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let all = [Self::Buffered, Self::Process, Self::Disk];
+        all.into_iter().find(|class| class.to_string() == name).ok_or_else(|| {
+            let what = "is no durability class: give buffered, process or disk";
+            Error::invalid(format!("{name:?} {what}"))
+        })
+    }
 }
 
 /// How blocks of runs are compressed.
@@ -126,10 +161,7 @@ pub enum Recovery {
 /// ```
 /// use esker::{Db, Durability, Options};
 /// # let dir = tempfile::tempdir().unwrap();
-/// let mut options = Options::default();
-/// options.durability = Durability::Disk;
-/// options.memory = Some(64 << 20);
-/// let db = Db::open_with(&dir, options)?;
+/// let db = Db::open_with(&dir, Options::new().memory(64 << 20).durability(Durability::Disk))?;
 /// db.insert("key", "value")?;
 /// # Ok::<(), esker::Error>(())
 /// ```

@@ -26,6 +26,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::fs::{DirEntry, Fs, PathKind, within};
 use crate::manifest::SUPERBLOCK_NAMES;
 use crate::options::{Options, Recovery};
+use crate::sync::Interruption;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ fn verify(path: &Path, options: &Options) -> Result<bool> {
     options.error_if_exists = false;
     options.recovery = Recovery::Refuse;
     let verified = Core::open(path, &options).and_then(|core| {
-        let report = core.verify();
+        let report = core.verify(Interruption::NEVER);
         core.close()?;
         report
     });

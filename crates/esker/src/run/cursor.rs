@@ -59,7 +59,6 @@ pub struct RunCursor<O: KeyOrder> {
     /// What was read past the cache.
     piece: Option<Box<Piece>>,
     key: Vec<u8>,
-    head: u64,
     /// Where the sequence numbers of the segment are.
     numbering: Numbering,
     seq: Seq,
@@ -93,7 +92,6 @@ impl<O: KeyOrder> RunCursor<O> {
             source: Source::Nowhere,
             piece: None,
             key: Vec::new(),
-            head: 0,
             numbering: Numbering::default(),
             seq: 0,
             kind: Kind::Put,
@@ -139,7 +137,6 @@ impl<O: KeyOrder> RunCursor<O> {
         } else {
             block.key_into(entry, &mut self.key);
         }
-        self.head = self.order.head(&self.key);
         let (stored, kind) = block.version(entry);
         (self.seq, self.kind) = (self.numbering.seq(stored), kind);
         self.value = block.value_range(entry);
@@ -291,8 +288,8 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     }
 
     #[inline]
-    fn head(&self) -> u64 {
-        self.head
+    fn peek(&self) -> Option<(&[u8], Seq, Kind)> {
+        self.valid.then_some((&self.key, self.seq, self.kind))
     }
 
     #[inline]

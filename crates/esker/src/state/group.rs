@@ -16,19 +16,24 @@
 //!    of all entries that it may see.
 //! 3. A group belongs to one set, and a branch point seals the set. So no group contains a branch
 //!    point in its interior, and its memtables leave memory together.
-//! 4. Once several memtables of the group have all their entries, a worker merges pointers to these,
-//!    so that a seek searches one list for them ([`Merged`]).
+//! 4. Once several memtables of the group have all their entries, or nobody writes, a worker merges pointers
+//!    to these, so that a seek searches one list for them ([`Merged`]).
 
 use crate::base::{Bytewise, KeyspaceId, SEQ_MAX, Seq};
 use crate::memtable::{MemorySource, Memtable, Merged};
 use crate::options::settings::TABLES_MAX;
-use crate::sync::primitives::{AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, RwLock, unset};
+use crate::sync::primitives::{
+    AtomicBool, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, RwLock, unset,
+};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Pointers are merged when this many more memtables are complete, or an eighth of those merged before
 /// where that is more: so a pointer is moved a few times, however many memtables a group has.
 const MERGED_AT: usize = 4;
 const MERGED_DIVISOR: usize = 8;
+/// Pointers that are too few for that are merged when nobody has written for so long.
+const MERGE_AFTER: Duration = Duration::from_millis(20);
 
 /// A memtable, and the first sequence number that belongs there.
 #[derive(Debug)]
@@ -53,8 +58,10 @@ pub struct Group {
     /// How many memtables these are.
     merged_count: AtomicUsize,
     merging: Mutex<()>,
-    /// What was published when somebody last looked whether there are writes.
-    seen: AtomicU64,
+    /// What was published when somebody last looked whether there are writes, and when that was first seen.
+    seen: Mutex<(Seq, Instant)>,
+    /// Whether a worker looks for a pause of the writes, in which pointers are merged.
+    watched: AtomicBool,
 }
 
 impl Group {
@@ -71,7 +78,8 @@ impl Group {
             merged: RwLock::default(),
             merged_count: AtomicUsize::new(0),
             merging: Mutex::default(),
-            seen: AtomicU64::new(0),
+            seen: Mutex::new((0, Instant::now())),
+            watched: AtomicBool::new(false),
         }
     }
 
@@ -88,7 +96,8 @@ impl Group {
             merged_count: AtomicUsize::new(list.tables()),
             merged: RwLock::new(Some(Arc::new(list))),
             merging: Mutex::default(),
-            seen: AtomicU64::new(0),
+            seen: Mutex::new((0, Instant::now())),
+            watched: AtomicBool::new(false),
         }
     }
 
@@ -120,6 +129,12 @@ impl Group {
         self.first.any_may_hold(keyspace, hash)
     }
 
+    /// Whether one of the memtables may have range tombstones; `false` is certain.
+    #[inline]
+    pub fn may_have_tombstones(&self) -> bool {
+        self.first.any_may_have_tombstones()
+    }
+
     /// The memtable of a write with this sequence number (rule 1).
     #[inline]
     pub fn table_for(&self, seq: Seq) -> &Memtable<Bytewise> {
@@ -144,10 +159,9 @@ impl Group {
     }
 
     /// The next memtable, if it is due and nobody else adds it; [`Self::add`] comes then. While nobody
-    /// writes (`calm`), a quarter of a memtable is enough.
+    /// writes (`calm`), a part of a memtable is enough.
     pub fn take_next(&self, calm: bool) -> Option<Memtable<Bytewise>> {
-        let ahead = if calm { self.table_bytes / 4 * 3 } else { 0 };
-        if !self.is_next_due(self.bytes() + ahead) {
+        if !self.is_next_due(self.bytes() + self.ahead(calm)) {
             return None;
         }
         let mine = self.next_at.swap(u64::MAX, Ordering::AcqRel) != u64::MAX;
@@ -185,7 +199,8 @@ impl Group {
         let list = self.merged();
         let merged = list.as_ref().map_or(0, |list| list.tables());
         for n in (merged..count).rev() {
-            if let Some(table) = self.table(n) {
+            // One that is empty now has nothing that a reader of now may see, also later.
+            if let Some(table) = self.table(n).filter(|table| table.has_entries()) {
                 let cursor = MemorySource::Table(table.cursor(keyspace));
                 take(count - 1 - n, cursor, self.end_of(n).unwrap_or(SEQ_MAX));
             }
@@ -207,7 +222,8 @@ impl Group {
 
     /// Merges pointers to the entries of memtables that have all their entries, if there are at least
     /// `least` that are not among the merged ones; `visible`: what is published, `end`: where the set
-    /// ends. Returns whether it did.
+    /// ends. Returns whether it did. Even a single memtable is searched with fewer cache misses in the
+    /// list of its pointers.
     pub fn merge(&self, visible: Seq, end: Option<Seq>, least: usize) -> bool {
         let Some(_one_at_a_time) = self.merging.try_lock() else { return false };
         let (older, count) = (self.merged(), self.count());
@@ -218,22 +234,58 @@ impl Group {
             end_of(*n).is_some_and(|end| end <= visible || bug!("state_merged_before_complete"))
         };
         let complete = (merged..count).take_while(is_complete).count();
-        if complete < least || merged + complete < 2 {
+        if complete < least {
             return false;
         }
         let tables = (merged..merged + complete).filter_map(|n| self.table(n));
         let tables: Vec<_> = tables.cloned().collect();
         let list = Merged::new(older.as_deref(), &tables);
-        let before = older.map_or(0, |older| older.bytes());
-        self.older_bytes.fetch_add((list.bytes() - before) as u64, Ordering::Relaxed);
+        let grown = (list.bytes() - older.map_or(0, |older| older.bytes())) as u64;
+        self.older_bytes.fetch_add(grown, Ordering::Relaxed);
+        // Pointers fill no memtable, so the next one is due as many bytes later.
+        let later = |at: u64| (at < u64::MAX).then(|| at + grown);
+        let _ = self.next_at.fetch_update(Ordering::AcqRel, Ordering::Relaxed, later);
         *self.merged.write() = Some(Arc::new(list));
         self.merged_count.store(merged + complete, Ordering::Release);
         true
     }
 
-    /// Whether nothing was published since the last call.
-    pub fn is_calm(&self, visible: Seq) -> bool {
-        self.seen.swap(visible, Ordering::Relaxed) == visible
+    /// Whether nothing was published for [`MERGE_AFTER`], as far as calls saw it.
+    pub fn is_calm(&self, visible: Seq, now: Instant) -> bool {
+        let mut seen = self.seen.lock();
+        if seen.0 != visible {
+            *seen = (visible, now);
+        }
+        now.saturating_duration_since(seen.1) >= MERGE_AFTER
+    }
+
+    /// How long writes must pause for pointers to be merged, if some wait for that. The caller looks for a pause from
+    /// now on, or no longer.
+    pub fn waits_for_pause(&self) -> Option<Duration> {
+        let waits = self.is_merged_in_pause();
+        self.watched.store(waits, Ordering::Release);
+        waits.then_some(MERGE_AFTER)
+    }
+
+    /// Whether pointers can be merged in a pause of the writes, and nobody looks for one yet. Returns it once.
+    pub fn begins_to_wait(&self) -> bool {
+        !self.watched.load(Ordering::Relaxed)
+            && self.is_merged_in_pause()
+            && !self.watched.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether a pause leaves less in memtables whose pointers are not merged.
+    fn is_merged_in_pause(&self) -> bool {
+        let (count, merged) = (self.count(), self.merged_count.load(Ordering::Acquire));
+        let next = count < TABLES_MAX && self.is_next_due(self.bytes() + self.ahead(true));
+        count - 1 + usize::from(next) > merged
+    }
+
+    /// Bytes by which the next memtable is due earlier; `calm`: nobody writes. The more there are, the fuller one is
+    /// before the next: so pauses do not use up their number, and a get has few to ask.
+    fn ahead(&self, calm: bool) -> u64 {
+        let full = self.table_bytes / TABLES_MAX as u64 * self.count() as u64;
+        if calm { self.table_bytes - full } else { 0 }
     }
 
     /// Whether pointers wait to be merged, if everything is published.

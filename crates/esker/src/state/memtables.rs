@@ -8,7 +8,7 @@ use crate::base::rangedel::Fragments;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::budget::ChunkPool;
-use crate::memtable::{MemorySource, Memtable, Pending};
+use crate::memtable::{MemorySource, Memtable, Pending, TombstoneView};
 use crate::options::settings::{LOG_PER_MEMTABLE, MemtableSizes};
 use crate::state::group::Group;
 use crate::sync::primitives::{AtomicU64, Ordering};
@@ -149,10 +149,12 @@ impl MemtableSet {
     }
 
     /// Adds the next memtable of the group, if it is due (`calm`: nobody writes): writes go there from the position on that
-    /// `between` hands to its argument, while nobody reserves. Returns whether pointers can be merged
-    /// then.
+    /// `between` hands to its argument, while nobody reserves. Returns whether a worker must be told, because pointers
+    /// can be merged then, or a pause of the writes will be long enough for that.
     pub fn begin_next_table(&self, calm: bool, between: impl FnOnce(&mut dyn FnMut(Seq))) -> bool {
-        let Some(table) = self.bytewise.take_next(calm) else { return false };
+        let Some(table) = self.bytewise.take_next(calm) else {
+            return self.bytewise.begins_to_wait();
+        };
         let mut table = Some(table);
         between(&mut |start| {
             if let Some(table) = table.take() {
@@ -160,6 +162,20 @@ impl MemtableSet {
             }
         });
         self.bytewise.is_merge_due()
+    }
+
+    /// Merges pointers in one of these sets, of which the first takes writes; in a pause of the writes, a memtable for
+    /// later ones is added before that, as by [`Self::begin_next_table`]. Returns whether it did.
+    pub fn merge_in(
+        sets: &[Arc<Self>],
+        visible: Seq,
+        between: impl FnOnce(&mut dyn FnMut(Seq)),
+    ) -> bool {
+        let calm = sets[0].bytewise.is_calm(visible, Instant::now());
+        if calm {
+            sets[0].begin_next_table(true, between);
+        }
+        sets.iter().any(|set| set.merge_tables(visible, calm))
     }
 
     /// Merges pointers to the entries of complete memtables, if enough of them wait; `visible`: what is
@@ -280,6 +296,11 @@ pub trait DbOrder: KeyOrder {
     /// tombstones; `false` is certain.
     fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool;
 
+    /// Whether the memtables of this order in `set` may have range tombstones; `false` is certain.
+    fn may_have_tombstones(_set: &MemtableSet) -> bool {
+        true
+    }
+
     /// A key in the middle of the keyspace's entries in `set`, where it is known and the set is so large
     /// that two threads flush it faster.
     fn middle(_set: &MemtableSet, _keyspace: KeyspaceId) -> Option<Vec<u8>> {
@@ -293,6 +314,14 @@ pub trait DbOrder: KeyOrder {
         (0..Self::count(set)).rev().filter_map(move |n| Self::table(set, keyspace, n))
     }
 
+    /// The range tombstones of the keyspace in each memtable of `set` that has some, the newest first.
+    #[inline]
+    fn tombstones(set: &MemtableSet, keyspace: KeyspaceId) -> impl Iterator<Item = TombstoneView> {
+        let tables = Self::may_have_tombstones(set).then(|| Self::tables(set, keyspace));
+        let views = tables.into_iter().flatten().map(move |table| table.tombstone_view(keyspace));
+        views.filter(|tombstones| !tombstones.is_empty())
+    }
+
     /// The range tombstones of the keyspace in `set`, as one fragmented list.
     fn fragments(order: &Self, set: &MemtableSet, keyspace: KeyspaceId) -> Fragments {
         let tombstones = Self::tables(set, keyspace).flat_map(|table| table.tombstones(keyspace));
@@ -304,6 +333,11 @@ impl DbOrder for Bytewise {
     #[inline]
     fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool {
         set.bytewise.may_hold(keyspace, hash)
+    }
+
+    #[inline]
+    fn may_have_tombstones(set: &MemtableSet) -> bool {
+        set.bytewise.may_have_tombstones()
     }
 
     #[inline]

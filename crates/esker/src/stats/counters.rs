@@ -220,6 +220,12 @@ impl Counters {
         self.calls.lane()
     }
 
+    /// The calling thread's counters, if a call that is counted now would not go the slow way.
+    #[inline]
+    pub fn untimed(&self, call: Counter) -> Option<CallLane<'_>> {
+        self.calls.untimed(call as usize)
+    }
+
     /// Counts a call for which [`Self::count`] gave nothing, and says whether it is to be timed.
     pub fn count_apart(&self, call: Counter) -> CallApart<'_> {
         self.calls.tick_apart(call as usize)

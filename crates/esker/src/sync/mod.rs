@@ -24,6 +24,8 @@ mod epoch;
 mod epoch_cell;
 mod gates;
 mod histogram;
+#[cfg(not(loom))]
+mod interruption;
 mod latch;
 pub(crate) mod primitives;
 mod signal;
@@ -37,6 +39,8 @@ pub use epoch::{Guard, collect, pin};
 pub use epoch_cell::{EpochCell, EpochSlot};
 pub use gates::{Gates, KnownGates, Point, pass};
 pub use histogram::{Histogram, Latency, nanos_of};
+#[cfg(not(loom))]
+pub use interruption::Interruption;
 pub use latch::Latch;
 pub use signal::Signal;
 #[cfg(all(test, not(loom)))]

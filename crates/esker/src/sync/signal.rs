@@ -90,4 +90,14 @@ impl Signal {
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         past
     }
+
+    /// Like [`wait_past_timeout`](Self::wait_past_timeout); `None`: there is no timeout.
+    #[cfg(not(loom))]
+    pub fn wait_past_within(&self, epoch: u64, timeout: Option<Duration>) -> bool {
+        let Some(timeout) = timeout else {
+            self.wait_past(epoch);
+            return true;
+        };
+        self.wait_past_timeout(epoch, timeout)
+    }
 }

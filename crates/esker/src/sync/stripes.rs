@@ -252,6 +252,15 @@ impl<const N: usize> Stripes<N> {
         }
     }
 
+    /// The calling thread's stripe, unless the next call of a counter of calls goes the slow way: then [`Self::tick`]
+    /// adds the call once it is known that it counts.
+    #[inline]
+    pub fn untimed(&self, counter: usize) -> Option<Lane<'_, N>> {
+        let stripe = self.quick();
+        let due = is_due(stripe.0[counter].load(Ordering::Relaxed));
+        (!due || cfg!(feature = "bench-no-stats")).then_some(Lane(stripe))
+    }
+
     /// Adds one to a counter of calls, unless the call goes the slow way: it then adds nothing, and
     /// the caller goes on with [`Self::tick_apart`].
     #[inline]

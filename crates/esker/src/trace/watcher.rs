@@ -99,9 +99,6 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn key(&self) -> &[u8] {
         self.cursor.key()
     }
-    fn head(&self) -> u64 {
-        self.cursor.head()
-    }
     fn seq(&self) -> Seq {
         self.cursor.seq()
     }

@@ -286,3 +286,37 @@ fn long_stretches_of_deleted_keys_are_passed() {
     assert_eq!(keys(db.iter().unwrap()), [key(0), key(4999)]);
     assert_eq!(keys(db.iter().unwrap().rev()), [key(4999), key(0)]);
 }
+
+/// Keys that begin alike, that end in zeros, and the greatest ones, each in several versions: what tells two versions of
+/// a key from two keys.
+#[test]
+fn keys_with_equal_beginnings_are_told_apart() {
+    let mut expected = std::collections::BTreeMap::new();
+    let (_place, db) = fresh();
+    for version in 0..12_u8 {
+        for len in 0..20 {
+            for byte in [0, b'a', 0xFF] {
+                let mut key = vec![byte; len];
+                for last in [None, Some(0), Some(0xFF)] {
+                    key.extend(last);
+                    db.insert(&key, [version]).unwrap();
+                    expected.insert(key.clone(), vec![version]);
+                }
+            }
+        }
+    }
+    let expected: Vec<_> = expected.into_iter().collect();
+    // The last entry of all has a key of which no byte can be greater.
+    let last = db.keyspace("last").unwrap();
+    for version in 0..2 {
+        last.insert([0xFF; 16], [version]).unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(entries(last.iter().unwrap()), [(vec![0xFF; 16], vec![1])]);
+        assert_eq!(entries(db.iter().unwrap()), expected);
+        let mut backward: Vec<_> = db.iter().unwrap().rev().map(Result::unwrap).collect();
+        backward.reverse();
+        assert_eq!(backward, expected);
+        db.flush().unwrap();
+    }
+}

@@ -100,3 +100,32 @@ fn what_pinned_values_keep_is_bounded() {
     drop(reader);
     assert_eq!(pinned(&db), 0);
 }
+
+/// Short values are copied for the caller's function, longer ones stay where they are: it sees the same, and may change the key.
+#[test]
+fn a_function_is_lent_values_of_all_lengths() {
+    let (_place, db) = fresh();
+    let space = db.default_keyspace();
+    let value = |len: usize| (0..len).map(|at| (at * 7 + len) as u8).collect::<Vec<u8>>();
+    let lengths = [0, 1, 100, 255, 256, 257, 300, 4000];
+    for flushed in [false, true] {
+        lengths.iter().for_each(|len| space.insert(format!("{len}"), value(*len)).unwrap());
+        if flushed {
+            db.flush().unwrap();
+        }
+        let snapshot = db.snapshot().unwrap();
+        for len in lengths {
+            let key = format!("{len}");
+            let change = |seen: &[u8]| {
+                space.insert(&key, "changed").unwrap();
+                seen == value(len)
+            };
+            assert_eq!(space.get_with(&key, change).unwrap(), Some(true), "{len} {flushed}");
+            let changed = space.get_with(&key, |seen| seen == b"changed").unwrap();
+            assert_eq!(changed, Some(true), "{len} {flushed}");
+            let before = snapshot.get_with(&space, &key, |seen| seen == value(len)).unwrap();
+            assert_eq!(before, Some(true), "{len} {flushed}");
+        }
+    }
+    assert_eq!(space.get_with("none", <[u8]>::len).unwrap(), None);
+}

@@ -64,6 +64,8 @@ pub struct Scene {
     /// What would be right to find, the latest last: more than one where the end of the log may be
     /// torn off.
     pub states: Vec<Contents>,
+    /// What it held before them, of which only the log knows that more followed.
+    pub known_to_log: Vec<Contents>,
     /// Its files at the end of its first life.
     pub older: BTreeMap<PathBuf, Vec<u8>>,
     /// Bytes that turned cold in its first life.
@@ -276,21 +278,26 @@ fn build(seed: u64, class: Durability, end: End, tiers: Option<SmallTiers>) -> S
         End::Killed => disk.kill_clone(),
         End::Cut => disk.crash_clone(seed, 100),
     };
+    let mut known_to_log = Vec::new();
     match (end, class) {
         (End::Closed, _) => drop(states.drain(..LATE_BATCHES)),
         // What is not logged is not there.
         (_, Durability::Buffered) => states.truncate(1),
         // Only the very last record may pass for a torn end: of the others it is known that they
         // were published, or synced.
-        (End::Killed, _) | (_, Durability::Disk) => drop(states.drain(..LATE_BATCHES - 1)),
+        (End::Killed, _) | (_, Durability::Disk) => {
+            known_to_log.extend(states.drain(..LATE_BATCHES - 1));
+        }
         (End::Cut, _) => {}
     }
-    states.iter_mut().for_each(|state| state.tick(TIMES[2]));
+    states.iter_mut().chain(&mut known_to_log).for_each(|state| state.tick(TIMES[2]));
     let name = match tiers {
         None => format!("{class:?} {end:?}"),
         Some(tiers) => format!("{class:?} {end:?} with {tiers:?}"),
     };
-    let mut scene = Scene { name, disk, end, states, older, bytes_cooled, tiers, waiting: 0 };
+    let waiting = 0;
+    let mut scene =
+        Scene { name, disk, end, states, known_to_log, older, bytes_cooled, tiers, waiting };
     scene.count_waiting();
     assert!(tiers.is_none() || scene.waiting > 0, "{}: no run waits", scene.name);
     scene

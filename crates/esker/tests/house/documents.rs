@@ -2,7 +2,7 @@
 
 use crate::source::{files, none_of, workspace};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The documents at the root and in `docs`.
 fn documents() -> Vec<(PathBuf, String)> {
@@ -67,29 +67,37 @@ fn test_reference(text: &str) -> Option<(String, &str)> {
     Some((file.trim_end_matches(".rs").replace("::", "/"), test))
 }
 
+/// The files that tests are written in.
+pub fn of_tests(root: &Path) -> Vec<PathBuf> {
+    [".rs", ".py"].iter().flat_map(|ending| files(root, ending)).collect()
+}
+
+/// Whether one of these files has this name and a test of this name.
+pub fn is_declared(sources: &[PathBuf], file: &str, test: &str) -> bool {
+    let declared = [format!("fn {test}("), format!("def {test}(")];
+    // `wal` stands for wal.rs, wal/mod.rs and wal/tests.rs.
+    sources.iter().any(|path| {
+        let name = path.with_extension("").to_string_lossy().replace('\\', "/");
+        let name = name.trim_end_matches("/mod");
+        let fits = [name, name.trim_end_matches("/tests")]
+            .iter()
+            .any(|name| name.ends_with(&format!("/{file}")));
+        let says = |text: String| declared.iter().any(|declared| text.contains(declared));
+        fits && fs::read_to_string(path).is_ok_and(says)
+    })
+}
+
 #[test]
 fn the_tests_named_in_the_contract_exist() {
     let root = workspace();
     let contract = fs::read_to_string(root.join("docs/contract.md")).expect("docs/contract.md");
-    let mut sources = files(&root, ".rs");
-    sources.extend(files(&root, ".py"));
+    let sources = of_tests(&root);
     let mut findings = Vec::new();
     let mut references = 0;
     for code in contract.split('`').skip(1).step_by(2) {
         let Some((file, test)) = test_reference(code) else { continue };
         references += 1;
-        let declared = [format!("fn {test}("), format!("def {test}(")];
-        // `wal` stands for wal.rs, wal/mod.rs and wal/tests.rs.
-        let found = sources.iter().any(|path| {
-            let name = path.with_extension("").to_string_lossy().replace('\\', "/");
-            let name = name.trim_end_matches("/mod");
-            let fits = [name, name.trim_end_matches("/tests")]
-                .iter()
-                .any(|name| name.ends_with(&format!("/{file}")));
-            let says = |text: String| declared.iter().any(|declared| text.contains(declared));
-            fits && fs::read_to_string(path).is_ok_and(says)
-        });
-        if !found {
+        if !is_declared(&sources, &file, test) {
             findings.push(code.to_owned());
         }
     }

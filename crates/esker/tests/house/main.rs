@@ -1,7 +1,7 @@
 //! The rules of the house, checked on the source tree itself: the order of the layers, circles
 //! between files, the size of files and functions, where unsafe code lives, what is never written
 //! outside tests or twice, what stands at the root, and that the documents point at things that
-//! exist.
+//! exist and show programs and commands that work.
 //!
 //! Nothing here understands Rust in full. Comments and strings are blanked out first, items under
 //! `#[cfg(test)]` after that, and what is left is searched as text. Every check gathers all of
@@ -11,6 +11,7 @@
 
 mod circles;
 mod code;
+mod commands;
 mod documents;
 mod layers;
 mod lexer;

@@ -140,12 +140,11 @@ impl Engine for EskerEngine {
 struct EskerSession<'a> {
     engine: &'a EskerEngine,
     batch: Batch,
-    value: Vec<u8>,
 }
 
 impl<'a> EskerSession<'a> {
     fn new(engine: &'a EskerEngine) -> Self {
-        Self { engine, batch: Batch::new(), value: Vec::new() }
+        Self { engine, batch: Batch::new() }
     }
 }
 
@@ -214,12 +213,8 @@ impl Session for EskerSession<'_> {
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let present =
-            self.engine.keyspace.get_into(key, &mut self.value).map_err(failed("read"))?;
-        if present {
-            found(&self.value);
-        }
-        Ok(present)
+        let present = self.engine.keyspace.get_with(key, found).map_err(failed("read"))?;
+        Ok(present.is_some())
     }
 
     fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {

@@ -75,6 +75,24 @@ impl Folder {
         format!("{round}-{}", spec.file_name())
     }
 
+    /// The runs that have a journal, whichever command wrote it: the round, and the engine as far as the
+    /// name of the file tells. In the order of rounds and names.
+    pub fn journals(&self) -> Result<Vec<(usize, EngineSpec)>> {
+        let results = self.root.join("results");
+        let failed = |error: std::io::Error| Error::io("read", &results, &error);
+        let mut found = Vec::new();
+        for entry in results.read_dir().map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let parts = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.split_once('-'));
+            let Some((round, engine)) = parts else { continue };
+            if let Ok(round) = round.parse::<usize>() {
+                found.push((round, engine.to_owned()));
+            }
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(round, name)| (round, EngineSpec::named(name))).collect())
+    }
+
     /// The journal of a run.
     pub fn journal(&self, spec: &EngineSpec, round: usize) -> Result<Journal> {
         Journal::open(self.root.join("results").join(Self::name(spec, round) + ".jsonl"))

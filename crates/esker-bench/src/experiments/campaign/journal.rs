@@ -6,7 +6,7 @@
 
 use crate::experiments::published::{Figures, Step};
 use crate::harness::step_report::WorkloadReport;
-use crate::report::RunReport;
+use crate::report::{Origin, RunReport};
 use crate::{EngineSpec, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -25,6 +25,12 @@ pub enum Line {
         settings: Vec<(String, String)>,
         /// How many steps it found finished. Steps recorded after these no longer count.
         behind: usize,
+        /// The engine, as users name it; earlier versions left it to the name of the file.
+        #[serde(default)]
+        engine: Option<EngineSpec>,
+        /// The command, and its build.
+        #[serde(default)]
+        origin: Option<Origin>,
     },
     /// A step ended.
     Step {
@@ -47,6 +53,8 @@ pub struct Journal {
     file: File,
     version: String,
     settings: Vec<(String, String)>,
+    engine: Option<EngineSpec>,
+    origin: Option<Origin>,
     /// Steps that are finished.
     steps: Vec<WorkloadReport>,
     /// Their other figures.
@@ -77,6 +85,8 @@ impl Journal {
             file,
             version: String::new(),
             settings: Vec::new(),
+            engine: None,
+            origin: None,
             steps: Vec::new(),
             figures: Vec::new(),
             taken_up: Vec::new(),
@@ -93,8 +103,9 @@ impl Journal {
 
     fn take(&mut self, line: Line) {
         match line {
-            Line::Opened { version, settings, behind } => {
+            Line::Opened { version, settings, behind, engine, origin } => {
                 (self.version, self.settings) = (version, settings);
+                (self.engine, self.origin) = (engine, origin);
                 self.steps.truncate(behind);
                 self.figures.truncate(behind);
                 self.taken_up.retain(|step| *step < behind);
@@ -110,6 +121,11 @@ impl Journal {
         }
     }
 
+    /// The engine, if the journal says which.
+    pub fn engine(&self) -> Option<&EngineSpec> {
+        self.engine.as_ref()
+    }
+
     /// Whether the run is done.
     pub fn complete(&self) -> bool {
         self.closed.is_some()
@@ -122,6 +138,7 @@ impl Journal {
             settings: self.settings.clone(),
             workloads: self.steps.clone(),
             close_seconds: self.closed.unwrap_or(0.0),
+            origin: self.origin.clone(),
             ..RunReport::begun(spec, round, turn)
         }
     }

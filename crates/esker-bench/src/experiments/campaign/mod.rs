@@ -11,7 +11,9 @@
 //!    `buffered` that needs a flush after it, and engines without files start again.
 //! 3. The database of an unfinished engine is kept; that of a finished one is removed unless the
 //!    settings keep it.
-//! 4. Runs of one campaign follow the rules of [`crate::experiments::compare`]: the same operations for
+//! 4. A report has every run that the directory has results of, also those of engines and rounds that the
+//!    command did not name.
+//! 5. Runs of one campaign follow the rules of [`crate::experiments::compare`]: the same operations for
 //!    all, a process for each run, results that agree.
 
 mod estimate;
@@ -20,6 +22,7 @@ mod journal;
 mod report;
 mod run;
 mod samples;
+mod stored;
 mod wanted;
 
 pub use estimate::Left;

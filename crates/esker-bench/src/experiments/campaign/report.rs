@@ -6,11 +6,12 @@
 use super::journal::Known;
 use super::samples::Unfinished;
 use super::wanted::Campaign;
-use crate::experiments::compare::rules;
+use crate::experiments::compare::{agree, rules};
 use crate::experiments::published::{Figures, Published, Step};
 use crate::harness::measure::machine::Machine;
+use crate::harness::settings::Settings;
 use crate::harness::step_report::WorkloadReport;
-use crate::report::{self, Agreement, EngineReport, Report, RunReport};
+use crate::report::{self, EngineReport, Report, RunReport};
 use crate::{EngineSpec, Error, Result};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -39,6 +40,8 @@ pub struct CampaignReport {
     pub figures: Vec<StepFigures>,
     /// Runs that were stopped and continued, in sentences.
     pub resumed: Vec<String>,
+    /// Runs of earlier commands that this one did not name, in sentences.
+    pub stored: Vec<String>,
     /// Runs that took samples and are not done.
     pub unfinished: Vec<Unfinished>,
 }
@@ -65,23 +68,44 @@ pub struct StepFigures {
     pub figures: Figures,
 }
 
+/// The settings with the engines and rounds of all runs: those of the command, then the others.
+fn settings_of(campaign: &Campaign, runs: &[Known]) -> Settings {
+    let mut settings = campaign.settings.clone();
+    for Known { report, .. } in runs {
+        if !settings.engines.contains(&report.engine) {
+            settings.engines.push(report.engine.clone());
+        }
+        settings.rounds = settings.rounds.max(report.round);
+    }
+    settings
+}
+
+/// The engines as their last runs opened them.
+fn engines_of(settings: &Settings, runs: &[Known]) -> Vec<EngineReport> {
+    let mut engines: Vec<EngineReport> = settings.engines.iter().map(EngineReport::new).collect();
+    for Known { report, .. } in runs.iter().filter(|run| !run.report.version.is_empty()) {
+        let engine = engines.iter_mut().find(|engine| engine.name == report.engine.name());
+        if let Some(engine) = engine {
+            (engine.version, engine.settings) =
+                (Some(report.version.clone()), report.settings.clone());
+        }
+    }
+    engines
+}
+
 /// Makes the report of what is known.
 pub(super) fn of(
     campaign: &Campaign,
     steps: &[Step],
     runs: Vec<Known>,
-    agreements: Vec<Agreement>,
+    stored: Vec<String>,
     stopped: Option<String>,
 ) -> CampaignReport {
-    let Campaign { experiment, settings, dir, keep } = campaign;
-    let mut engines: Vec<EngineReport> = settings.engines.iter().map(EngineReport::new).collect();
+    let Campaign { experiment, dir, keep, origin, .. } = campaign;
+    let settings = &settings_of(campaign, &runs);
+    let engines = engines_of(settings, &runs);
     let (mut figures, mut resumed, mut reports) = (Vec::new(), Vec::new(), Vec::new());
     for Known { report, journal } in runs {
-        let engine = engines.iter_mut().find(|engine| engine.name == report.engine.name());
-        if let Some(engine) = engine.filter(|_| !report.version.is_empty()) {
-            (engine.version, engine.settings) =
-                (Some(report.version.clone()), report.settings.clone());
-        }
         let steps = report.workloads.iter().zip(journal.figures);
         figures.extend(steps.filter(|(_, figures)| !figures.is_empty()).map(|(step, figures)| {
             StepFigures {
@@ -100,7 +124,10 @@ pub(super) fn of(
         reports.push(report);
     }
     let mut rules = rules::of(settings);
-    rules.extend(resumed.iter().cloned());
+    rules.extend(resumed.iter().chain(&stored).cloned());
+    let agreements =
+        (1..=settings.rounds).flat_map(|round| agree::between_engines(&reports, round));
+    let agreements = agreements.collect();
     let kept = *keep || reports.iter().any(|run: &RunReport| run.failure.is_some());
     let report = Report {
         format: report::FORMAT,
@@ -111,7 +138,8 @@ pub(super) fn of(
         rules,
         engines,
         agreements,
-        machine: Machine::inspect(),
+        origin: origin.clone(),
+        machine: Machine::inspect(dir),
         settings: settings.clone(),
         comparison: report::compare(&settings.engines, &reports),
         runs: reports,
@@ -130,6 +158,7 @@ pub(super) fn of(
         published: experiment.published(settings),
         figures,
         resumed,
+        stored,
         unfinished: Vec::new(),
     }
 }

@@ -8,12 +8,13 @@ use super::folder::Folder;
 use super::journal::{self, Known, Line};
 use super::report::{self, CampaignReport};
 use super::samples;
+use super::stored;
 use super::wanted::Campaign;
 use crate::experiments::compare::host::{Event, Host, Order};
 use crate::experiments::compare::{agree, disk_is_full, turns};
 use crate::experiments::published::{Assignment, Finished, Step};
 use crate::harness::step_report::WorkloadReport;
-use crate::report::{Agreement, RunReport};
+use crate::report::RunReport;
 use crate::{EngineSpec, Result};
 use std::path::Path;
 
@@ -50,13 +51,16 @@ pub fn run(
         host,
         watcher,
         runs: Vec::new(),
-        agreements: Vec::new(),
         failures: Vec::new(),
     };
     course.read_all()?;
+    // Read now: what cannot be read must not be found out after hours.
+    let others = stored::others(&folder, settings, steps.len())?;
     let stopped = course.rounds()?;
-    let Course { mut runs, agreements, failures, .. } = course;
+    let Course { mut runs, failures, .. } = course;
     let stopped = stopped.or_else(|| (!failures.is_empty()).then(|| failures.join("; ")));
+    let said = stored::sentences(&others);
+    runs.extend(others);
     runs.retain(|run| !run.report.workloads.is_empty() || run.report.failure.is_some());
     let courses = samples::Course::all(&folder, runs.iter().map(|known| &known.report));
     let open = |known: &&Known| known.report.workloads.len() < steps.len();
@@ -64,12 +68,12 @@ pub fn run(
         courses.iter().find(|course| course.is_of(&known.report)).map(samples::Course::reached)
     });
     let unfinished = unfinished.collect();
-    let report = report::of(campaign, &steps, runs, agreements, stopped);
+    let report = report::of(campaign, &steps, runs, said, stopped);
     let report = CampaignReport { unfinished, ..report };
     folder.write("report.json", &report.json()?)?;
     folder.write("report.csv", &report.csv())?;
     if !courses.is_empty() {
-        let (rate, pauses) = samples::plots(&courses, &settings.engines)?;
+        let (rate, pauses) = samples::plots(&courses, &report.report.settings.engines)?;
         folder.write("rate.svg", &rate)?;
         folder.write("pauses.svg", &pauses)?;
     }
@@ -85,7 +89,6 @@ struct Course<'a> {
     watcher: &'a mut dyn Watcher,
     /// In the order of rounds and turns.
     runs: Vec<Known>,
-    agreements: Vec<Agreement>,
     failures: Vec<String>,
 }
 
@@ -211,9 +214,12 @@ impl Course<'_> {
                     version: version.clone(),
                     settings: settings.clone(),
                     behind: sound,
+                    engine: Some(known.report.engine.clone()),
+                    origin: Some(self.campaign.origin.clone()),
                 };
                 known.journal.append(&line)?;
                 (known.report.version, known.report.settings) = (version, settings);
+                known.report.origin = Some(self.campaign.origin.clone());
             }
             Event::Step { report, figures } => {
                 known
@@ -236,12 +242,9 @@ impl Course<'_> {
     }
 
     /// Compares the results of the engines of a round. Returns what differed, in words.
-    fn agree(&mut self, round: usize) -> Option<String> {
+    fn agree(&self, round: usize) -> Option<String> {
         let runs: Vec<RunReport> = self.runs.iter().map(|known| known.report.clone()).collect();
         let found = agree::between_engines(&runs, round);
-        let message =
-            found.iter().find(|found| !found.agree).map(|found| agree::describe(found, &runs));
-        self.agreements.extend(found);
-        message
+        found.iter().find(|found| !found.agree).map(|found| agree::describe(found, &runs))
     }
 }

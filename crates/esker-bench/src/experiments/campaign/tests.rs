@@ -7,6 +7,7 @@ use crate::experiments::compare::host::{Event, Host, Order};
 use crate::experiments::published::ALL;
 use crate::experiments::published::{Experiment, find};
 use crate::harness::WorkloadReport;
+use crate::report::Origin;
 use crate::{EngineSpec, Error, Result, Settings};
 use std::cell::Cell;
 use std::path::Path;
@@ -41,7 +42,7 @@ fn campaign(experiment: &'static Experiment, dir: &Path, engines: &str) -> Campa
 
 fn with(experiment: &'static Experiment, dir: &Path, settings: Settings) -> Campaign {
     let settings = crate::experiments::compare::prepare(experiment.settings(settings)).unwrap();
-    Campaign { experiment, settings, dir: dir.to_owned(), keep: false }
+    Campaign { experiment, settings, dir: dir.to_owned(), keep: false, origin: Origin::default() }
 }
 
 fn done(report: &CampaignReport) -> Vec<usize> {
@@ -176,6 +177,78 @@ fn an_engine_that_is_added_later_is_the_only_one_that_runs() {
         report.report.engines[1].version.as_deref(),
         Some("BTreeMap of Rust's standard library")
     );
+}
+
+#[test]
+fn fewer_engines_or_rounds_keep_the_results_of_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let counting = || Stopping { after: Cell::new(usize::MAX), runs: Cell::new(0) };
+    let campaign = |engines: &str, rounds: usize| {
+        let mut campaign = campaign(&ALL[0], dir.path(), engines);
+        (campaign.settings.rounds, campaign.settings.duration) = (rounds, None);
+        campaign
+    };
+    let whole = run(&campaign("esker,mem", 2), &counting(), &mut Silent).unwrap();
+    assert!(whole.stored.is_empty());
+    // As if the journal of another command had been written on another day.
+    let path = dir.path().join("results/1-mem.jsonl");
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let dated = journal.replacen("\"date\":null", "\"date\":\"2026-01-02T03:04:05Z\"", 1);
+    assert_ne!(journal, dated);
+    std::fs::write(&path, dated).unwrap();
+
+    let host = counting();
+    let report = run(&campaign("esker", 1), &host, &mut Silent).unwrap();
+    assert_eq!(host.runs.get(), 0);
+    assert!(report.report.complete);
+    let told = |report: &CampaignReport| {
+        let runs = report.report.runs.iter();
+        let mut told: Vec<_> =
+            runs.map(|run| (run.round, run.engine.to_string(), run.workloads.len())).collect();
+        told.sort();
+        told
+    };
+    assert_eq!(told(&report), told(&whole));
+    assert_eq!(report.report.engines.len(), 2);
+    assert_eq!(report.report.comparison[0].engines.len(), 2);
+    assert_eq!(report.report.comparison[0].engines[1].rounds, 2);
+    assert_eq!(report.report.agreements.len(), whole.report.agreements.len());
+    let stored = [
+        "mem, round 1: measured by an earlier command on 2026-01-02",
+        "esker, round 2: measured by an earlier command",
+        "mem, round 2: measured by an earlier command",
+    ];
+    assert_eq!(report.stored, stored);
+    assert!(report.report.rules.iter().any(|rule| *rule == stored[0]));
+    let csv = std::fs::read_to_string(dir.path().join("report.csv")).unwrap();
+    assert!(csv.contains("leveldb-vs-rocksdb,2000,mem,"), "{csv}");
+    let dated = report.report.runs.iter().find(|run| run.round == 1 && run.engine.name() == "mem");
+    let date = dated.unwrap().origin.as_ref().unwrap().date.as_deref();
+    assert_eq!(date, Some("2026-01-02T03:04:05Z"));
+}
+
+/// Neither what is left of it nor what is wrong with it ends a command that does not name it.
+#[test]
+fn an_engine_that_is_not_named_is_neither_continued_nor_in_the_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = Stopping { after: Cell::new(4), runs: Cell::new(0) };
+    let stopped = run(&campaign(&ALL[0], dir.path(), "mem"), &host, &mut Silent).unwrap();
+    assert_eq!(done(&stopped), [3]);
+    let wrong = dir.path().join("results/1-faulty-forgets.jsonl");
+    let journal = std::fs::read_to_string(dir.path().join("results/1-mem.jsonl")).unwrap();
+    // Of an earlier version, which did not write down the name.
+    let journal = journal.replace("\"engine\":\"mem\",", "");
+    std::fs::write(&wrong, journal.replace("\"checksum\":\"", "\"checksum\":\"f")).unwrap();
+
+    let report = run(&campaign(&ALL[0], dir.path(), "esker"), &InProcess, &mut Silent).unwrap();
+    assert!(report.report.complete, "{:?}", report.report.stopped);
+    assert_eq!(done(&report), [8, 3, 3]);
+    let names: Vec<&str> = report.report.runs.iter().map(|run| run.engine.name()).collect();
+    assert_eq!(names, ["esker", "faulty-forgets", "mem"]);
+    assert!(report.report.runs[2].failure.as_ref().unwrap().contains("not finished"));
+    assert!(report.report.agreements.iter().any(|found| !found.agree), "the report says so");
+    let report = run(&campaign(&ALL[0], dir.path(), "mem"), &InProcess, &mut Silent).unwrap();
+    assert_eq!(done(&report), [8, 8, 3], "it goes on when it is named");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use crate::engines::with_links;
 use crate::experiments::published::Experiment;
 use crate::harness::settings::Settings;
+use crate::report::Origin;
 use crate::{Error, Result};
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ pub struct Campaign {
     pub dir: PathBuf,
     /// Whether databases of engines that are done are kept.
     pub keep: bool,
+    /// The command that wants it, and its build.
+    pub origin: Origin,
 }
 
 /// Refuses engines that cannot carry out an experiment.

@@ -12,9 +12,10 @@ use crate::experiments::suite::Observer;
 use crate::harness::measure::machine::Machine;
 use crate::harness::settings::Settings;
 use crate::harness::workspace::Workspace;
-use crate::report::{self, EngineReport, Report, RunReport};
+use crate::report::{self, EngineReport, Origin, Report, RunReport};
 
-/// Runs a comparison. `settings` come from [`prepare`](super::prepare()).
+/// Runs a comparison. `settings` come from [`prepare`](super::prepare()). The caller knows where the
+/// report comes from and fills in [`Report::origin`].
 pub fn run(settings: &Settings, host: &dyn Host, observer: &mut dyn Observer) -> Result<Report> {
     let workspace = Workspace::new(settings)?;
     let mut contest = Contest {
@@ -38,7 +39,8 @@ pub fn run(settings: &Settings, host: &dyn Host, observer: &mut dyn Observer) ->
         rules: rules::of(settings),
         engines,
         agreements,
-        machine: Machine::inspect(),
+        origin: Origin::default(),
+        machine: Machine::inspect(workspace.root()),
         settings: settings.clone(),
         comparison: report::compare(&settings.engines, &runs),
         runs,

@@ -16,3 +16,4 @@ pub mod pause;
 pub mod probe;
 pub mod process;
 pub mod server;
+pub mod storage;

@@ -75,7 +75,9 @@ pub fn latencies(workload: &Workload) -> Result<Option<Picture>, PageError> {
     let last = all().map(|(q, _)| *q).filter(|q| *q < 1.0).fold(0.5, f64::max);
     let end = nines(last).round().clamp(1.0, 6.0) + 1.0;
     let mut ticks = vec![(nines(0.5), "50".to_owned())];
-    for nines in 1..end as usize {
+    // With many nines there is room for every second label.
+    let every = if end > 6.0 { 2 } else { 1 };
+    for nines in (every..end as usize).step_by(every) {
         let text = match nines {
             1 => "90".to_owned(),
             2 => "99".to_owned(),

@@ -47,6 +47,13 @@ pub enum PageError {
         /// The second.
         second: String,
     },
+    /// A baseline was measured under other conditions than every report.
+    OtherConditions {
+        /// The baseline.
+        file: String,
+        /// What differs, in words.
+        differences: String,
+    },
     /// A picture could not be drawn.
     Drawing {
         /// What the library said.
@@ -85,6 +92,11 @@ impl fmt::Display for PageError {
             Self::Twice { first, second } => {
                 write!(f, "{first} and {second} hold the same runs: name one of them")
             }
+            Self::OtherConditions { file, differences } => write!(
+                f,
+                "{file} is no baseline of these reports, it was measured under other conditions \
+                 ({differences}): name one of the same machine and settings"
+            ),
             Self::Drawing { cause } => write!(f, "cannot draw a picture of the page: {cause}"),
         }
     }
@@ -96,7 +108,9 @@ impl PageError {
     /// As an error of the crate: a usage error if another command line is the answer.
     pub fn classed(self) -> crate::Error {
         match self {
-            Self::Empty | Self::Twice { .. } => crate::Error::Usage(self.to_string()),
+            Self::Empty | Self::Twice { .. } | Self::OtherConditions { .. } => {
+                crate::Error::Usage(self.to_string())
+            }
             _ => crate::Error::Failed(self.to_string()),
         }
     }

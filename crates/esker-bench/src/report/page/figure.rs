@@ -278,6 +278,9 @@ impl Mark {
 pub struct Verdict {
     /// How many times as good as the other ours is; absent if one of both is zero.
     pub ratio: Option<f64>,
+    /// The same of the worst round of ours and the best of the other, and of the best and the worst;
+    /// the second is infinite if it divides by zero.
+    pub range: (f64, f64),
     /// Who is ahead.
     pub mark: Mark,
 }
@@ -286,6 +289,7 @@ pub struct Verdict {
 pub fn compare(measure: Measure, ours: &Spread, theirs: &Spread) -> Verdict {
     let (better, worse) = if measure.more_is_better() { (ours, theirs) } else { (theirs, ours) };
     let ratio = (better.median > 0.0 && worse.median > 0.0).then(|| better.median / worse.median);
+    let range = (better.min / worse.max, better.max / worse.min);
     let difference = better.median - worse.median;
     let overlap = ours.min <= theirs.max && theirs.min <= ours.max;
     let mark = if ours.rounds < 2 || theirs.rounds < 2 {
@@ -297,5 +301,5 @@ pub fn compare(measure: Measure, ours: &Spread, theirs: &Spread) -> Verdict {
     } else {
         Mark::Loss
     };
-    Verdict { ratio, mark }
+    Verdict { ratio, range, mark }
 }

@@ -13,6 +13,7 @@
 use super::error::PageError;
 use super::input::{Document, Engine, Input, Published, Run, Step};
 use super::words;
+use crate::report::Origin;
 use serde_json::{Map, Value};
 
 /// Settings in which reports of one comparison may differ: they decide how often something runs and
@@ -34,6 +35,8 @@ pub struct Merge {
 pub struct Group {
     /// The files that it comes from.
     pub files: Vec<String>,
+    /// Where each comes from, and runs in them that come from somewhere else.
+    pub origins: Vec<(String, Origin)>,
     /// The machine of all of them.
     pub machine: Map<String, Value>,
     /// The settings of all of them, without those in which they may differ.
@@ -129,24 +132,20 @@ pub fn group(inputs: &[Input], merge: Merge) -> Result<Vec<Group>, PageError> {
     if inputs.is_empty() {
         return Err(PageError::Empty);
     }
-    for (i, second) in inputs.iter().enumerate() {
-        if let Some(first) = inputs[..i].iter().find(|first| first.document == second.document) {
-            let (first, second) = (first.file.clone(), second.file.clone());
-            return Err(PageError::Twice { first, second });
-        }
-    }
+    distinct(inputs.iter())?;
     let mut groups: Vec<Group> = Vec::new();
     for input in inputs {
         let settings = binding(&input.document);
         let document = &input.document;
         let found = groups.iter().position(|group| {
             group.settings == settings
-                && group.machine == document.machine
+                && same_machine(&group.machine, &document.machine)
                 && group.experiment == document.experiment
         });
         let at = found.unwrap_or_else(|| {
             groups.push(Group {
                 files: Vec::new(),
+                origins: Vec::new(),
                 machine: document.machine.clone(),
                 settings,
                 experiment: document.experiment.clone(),
@@ -169,6 +168,26 @@ pub fn group(inputs: &[Input], merge: Merge) -> Result<Vec<Group>, PageError> {
     Ok(groups)
 }
 
+/// Whether facts are of one machine: what both reports know is the same. Earlier versions knew less.
+pub fn same_machine(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    one.iter().all(|(name, fact)| {
+        let found = other.get(name).filter(|found| !found.is_null());
+        fact.is_null() || found.is_none_or(|found| found == fact)
+    })
+}
+
+/// Refuses the same report given twice.
+pub fn distinct<'a>(inputs: impl Iterator<Item = &'a Input> + Clone) -> Result<(), PageError> {
+    for (i, second) in inputs.clone().enumerate() {
+        let mut earlier = inputs.clone().take(i);
+        if let Some(first) = earlier.find(|first| first.document == second.document) {
+            let (first, second) = (first.file.clone(), second.file.clone());
+            return Err(PageError::Twice { first, second });
+        }
+    }
+    Ok(())
+}
+
 /// The settings that reports of one comparison share.
 fn binding(document: &Document) -> Map<String, Value> {
     let settings = document.settings.iter();
@@ -177,8 +196,19 @@ fn binding(document: &Document) -> Map<String, Value> {
 }
 
 impl Group {
+    /// Whether it has engines to compare; a report may be of one alone.
+    pub fn compares(&self) -> bool {
+        self.columns.len() > 1
+    }
+
     fn add(&mut self, input: &Input, merge: Merge) {
         self.files.push(input.file.clone());
+        for (name, fact) in &input.document.machine {
+            if self.machine.get(name).is_none_or(Value::is_null) {
+                self.machine.insert(name.clone(), fact.clone());
+            }
+        }
+        self.trace(input);
         let because = |why| format!("{}: {why}", input.file);
         self.partial.extend(input.document.partial().map(because));
         let rules = input.document.rules.iter();
@@ -215,6 +245,20 @@ impl Group {
         let columns = self.columns.len();
         for workload in &mut self.workloads {
             workload.rounds.resize(columns, Vec::new());
+        }
+    }
+
+    /// Notes where a file comes from, and each of its runs that comes from somewhere else.
+    fn trace(&mut self, input: &Input) {
+        let own = &input.document.origin;
+        if *own != Origin::default() {
+            self.origins.push((input.file.clone(), own.clone()));
+        }
+        for run in &input.document.runs {
+            let origin =
+                run.origin.as_ref().filter(|origin| !run.workloads.is_empty() && *origin != own);
+            let what = format!("{}, round {}, in {}", run.engine, run.round, input.file);
+            self.origins.extend(origin.map(|origin| (what, origin.clone())));
         }
     }
 

@@ -7,12 +7,14 @@
 //! what was measured differently.
 
 use super::error::PageError;
+use crate::report::Origin;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The formats that this code reads where a file names one. They differ in a field that no page shows.
-const FORMATS: std::ops::RangeInclusive<u64> = 1..=2;
+/// The formats that this code reads where a file names one. They differ in fields that no page shows.
+const FORMATS: std::ops::RangeInclusive<u64> = 1..=3;
 
 /// A file that was read.
 #[derive(Debug, Clone)]
@@ -26,6 +28,9 @@ pub struct Input {
 /// What one call of the benchmark wrote.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Document {
+    /// When it was made, by which command and by which build; unknown in older reports.
+    #[serde(default)]
+    pub origin: Origin,
     /// The machine.
     pub machine: Map<String, Value>,
     /// What was asked for.
@@ -65,7 +70,11 @@ impl Document {
             let is = |run: &&mut Run| run.engine == found.engine && run.round == found.round;
             let steps = self.runs.iter_mut().filter(is).flat_map(|run| &mut run.workloads);
             for step in steps.filter(|step| step.name == found.workload) {
-                step.device_reads_per_op = found.figures.device_reads_per_op;
+                let known = found
+                    .figures
+                    .iter()
+                    .filter_map(|(name, figure)| Some((name.clone(), (*figure)?)));
+                step.figures = known.collect();
             }
         }
     }
@@ -132,6 +141,9 @@ pub struct Run {
     pub settings: Vec<(String, String)>,
     /// The workloads in order.
     pub workloads: Vec<Step>,
+    /// Where it comes from, if that may differ from the report.
+    #[serde(default)]
+    pub origin: Option<Origin>,
 }
 
 /// A figure that can be drawn: neither negative nor beyond all measure.
@@ -228,10 +240,9 @@ pub struct Step {
     /// What the engine says about itself.
     #[serde(default)]
     pub text: Option<String>,
-    /// Requests for reading to the device for an operation; in a file it stands among the figures of
-    /// steps.
+    /// Figures that only an experiment has, by name; in a file they stand beside the runs.
     #[serde(skip)]
-    pub device_reads_per_op: Option<Figure>,
+    pub figures: BTreeMap<String, f64>,
 }
 
 /// Operations that were due at times of their own.
@@ -325,16 +336,8 @@ pub struct StepFigures {
     pub round: u64,
     /// The step.
     pub workload: String,
-    /// Those that the page shows.
-    pub figures: Shown,
-}
-
-/// The figures of [`StepFigures`] that the page shows.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Shown {
-    /// Requests for reading to the device for an operation.
-    #[serde(default)]
-    pub device_reads_per_op: Option<Figure>,
+    /// By name.
+    pub figures: BTreeMap<String, Option<f64>>,
 }
 
 /// Reads files, in the order given.

@@ -1,5 +1,8 @@
 //! Merging, marks and escaping, on reports made for the purpose.
 
+mod change;
+mod lead;
+
 use super::figure::{Mark, Measure, Spread, compare};
 use super::group::{Group, group};
 use super::*;
@@ -148,7 +151,7 @@ fn wrong_files_are_named_with_what_to_do() {
         ("[]", "not a report", "measure again"),
         ("{}", "missing field `machine`", "measure again"),
         ("{\"machine\":{},\"settings\":{},\"runs\":[]}", "no finished workload", "measure again"),
-        ("{\"format\":3,\"runs\":[]}", "format 3", "newer program"),
+        ("{\"format\":4,\"runs\":[]}", "format 4", "newer program"),
         ("{\"format\":0,\"runs\":[]}", "format 0", "measure again"),
         ("{\"format\":\"x\"}", "format 0", "measure again"),
     ];
@@ -276,10 +279,12 @@ fn nothing_from_a_file_becomes_markup() {
         ]);
     }
     let page = render(&[input(HOSTILE, &hostile)], Merge::default()).unwrap();
-    for wrong in ["<script", "<img", "\"' onload"] {
+    for wrong in ["<img", "\"' onload"] {
         assert!(!page.contains(wrong), "{wrong} is in the page");
     }
-    assert_eq!(page.matches("</style>").count(), 1);
+    for own in ["<script", "</script>", "</style>"] {
+        assert_eq!(page.matches(own).count(), 1, "{own}");
+    }
     assert_eq!(page.matches("<title").count(), page.matches("</title>").count());
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     assert!(page.matches("&lt;script&gt;").count() > 20, "it is there, as text");
@@ -301,7 +306,8 @@ fn rows(page: &str, caption: &str) -> Vec<Vec<String>> {
         let split = row.replace("</th>", "\n").replace("</td>", "\n");
         split.lines().filter(|text| text.contains("<t")).map(cell).collect()
     };
-    table.split("<tr>").skip(1).map(cells).collect()
+    let rows = table.split("<tr").skip(1).map(|row| row.split_once('>').unwrap().1);
+    rows.map(cells).collect()
 }
 
 #[test]
@@ -332,9 +338,9 @@ fn published_figures_stand_beside_ours() {
     let rows = rows(&page, "Published figures of fillseq beside ours");
     let expected = [
         ["esker", "1,000", "300", "1.00×", "2.50", "2.00"],
-        ["x", "1,000", "150", "0.50×", "not known", "not known"],
+        ["x", "1,000", "150", "2.00×", "not known", "not known"],
         ["published: A &lt;1&gt;", "50,000", "80.0", "1.00×", "4.50", "not known"],
-        ["published: B", "not known", "20.0", "0.25×", "not known", "not known"],
+        ["published: B", "not known", "20.0", "4.00×", "not known", "not known"],
     ];
     assert_eq!(rows[1..], expected);
     assert!(!page.contains("published: C"), "nobody measured its workload");
@@ -367,7 +373,54 @@ fn what_engines_print_is_shown_and_not_compared() {
 fn figures_that_no_engine_has_leave_no_picture() {
     let page = render(&[input("a", &report("esker", &[1.0]))], Merge::default()).unwrap();
     assert!(!page.contains("Rate over time") && !page.contains("Write amplification"));
-    assert!(page.contains("nothing to compare it with"));
+}
+
+/// The page without its style sheet and its script.
+fn body(page: &str) -> &str {
+    let (_, rest) = page.split_once("</style>").unwrap();
+    rest.split_once("<script>").unwrap().0
+}
+
+#[test]
+fn a_page_of_one_engine_compares_nothing() {
+    let alone = input("a", &report("esker", &[1.0, 2.0]));
+    let page = render(std::slice::from_ref(&alone), Merge::default()).unwrap();
+    let comparing =
+        ["side by side", "ompared", "Comparison", "Summary", "Overview", "Engines shown"];
+    for wrong in comparing {
+        assert!(!body(&page).contains(wrong), "{wrong}");
+    }
+    assert!(body(&page).contains("Measurement") && body(&page).contains("fillseq"));
+    // Nor do two measurements that may not share a table.
+    let mut other = report("esker", &[1.0]);
+    other["settings"]["num"] = json!(5);
+    let page = render(&[alone.clone(), input("b", &other)], Merge::default()).unwrap();
+    for wrong in comparing {
+        assert!(!body(&page).contains(wrong), "{wrong}");
+    }
+    assert!(body(&page).contains("Measurement 2 of 2"));
+    let page = render(&[alone, input("b", &report("x", &[1.0]))], Merge::default()).unwrap();
+    for expected in ["side by side", "Comparison", "Summary", "Overview", "Engines shown"] {
+        assert!(body(&page).contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn the_policy_allows_the_own_script_and_no_other() {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let page = render(&[input("a", &report("esker", &[1.0]))], Merge::default()).unwrap();
+    let (_, script) = page.split_once("<script>").unwrap();
+    let (script, _) = script.split_once("</script>").unwrap();
+    let hash = base64::prelude::BASE64_STANDARD.encode(sha2::Sha256::digest(script));
+    let (_, policy) = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").unwrap();
+    let (policy, _) = policy.split_once('"').unwrap();
+    let parts: Vec<&str> = policy.split("; ").collect();
+    assert!(parts.contains(&"default-src 'none'"), "{policy}");
+    assert!(parts.contains(&format!("script-src 'sha256-{hash}'").as_str()), "{policy}");
+    for loading in ["http:", "https:", "fetch(", "import", "XMLHttpRequest", "innerHTML"] {
+        assert!(!script.contains(loading), "{loading}");
+    }
 }
 
 #[test]
@@ -381,7 +434,9 @@ fn the_style_sheet_knows_every_colour_of_the_pictures() {
         }
     }
     for colour in [chart::INK, chart::GRID, chart::PAPER] {
-        assert!(style.contains(&format!("stroke=\"{}\"", chart::code(colour))));
+        for attribute in ["fill", "stroke"] {
+            assert!(style.contains(&format!("{attribute}=\"{}\"", chart::code(colour))));
+        }
     }
     assert!(!style.contains("url(") && !style.contains("@import"), "the page loads nothing");
 }
@@ -430,4 +485,94 @@ fn tables_for_a_document_tell_losses_and_cannot_be_broken() {
     assert!(text.contains("| fillseq | 5,000 |"), "{text}");
     let alone = markdown(&[input("a", &ours)], Merge::default()).unwrap();
     assert!(!alone.contains("behind"), "{alone}");
+}
+
+/// A report says how it is made again, in the page and in the tables.
+#[test]
+fn the_origin_of_figures_is_told_once() {
+    let origin = json!({
+        "date": "2026-11-30T03:04:05Z", "command_line": "esker bench --num '<1>'",
+        "commit": "abc", "compiler": "rustc 1",
+    });
+    let mut ours = report("esker", &[10.0, 11.0]);
+    ours["origin"] = origin.clone();
+    ours["machine"]["file_system"] = json!("ext4");
+    // One run is of the same command, the other of an earlier one.
+    ours["runs"][0]["origin"] = origin.clone();
+    ours["runs"][1]["origin"] = json!({ "date": "2026-11-01T00:00:00Z", "commit": "older" });
+    let theirs = report("x", &[5.0]);
+    let inputs = [input("a.json", &ours), input("b.json", &theirs)];
+    let page = render(&inputs, Merge::default()).unwrap();
+    let rows = rows(&page, "Where the figures come from");
+    let told =
+        ["a.json", "2026-11-30T03:04:05Z", "esker bench --num '&lt;1&gt;'", "abc", "rustc 1"];
+    let earlier =
+        ["esker, round 0, in a.json", "2026-11-01T00:00:00Z", "not told", "older", "not told"];
+    assert_eq!(rows[1..], [told, earlier]);
+    let text = document(&inputs, Merge::default(), Some("page.html")).unwrap();
+    let expected = "\n    esker bench --num '<1>'\n\n2026-11-30, 2026-11-01, a processor, 2 cores, ext4, \
+                    rustc 1, commit abc, commit older.\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("Measured on 2026-11-01 to 2026-11-30.\n"), "{text}");
+    assert!(text.contains("(page.html)"), "{text}");
+    let unknown = document(&[input("b", &theirs)], Merge::default(), None).unwrap();
+    assert!(!unknown.contains("Measured on") && !unknown.contains(".html"), "{unknown}");
+}
+
+/// Earlier versions knew less of a machine. What both know decides.
+#[test]
+fn a_fact_that_one_report_lacks_does_not_set_it_apart() {
+    let on = |file_system: Value| {
+        let mut report = report("esker", &[1.0]);
+        report["machine"]["file_system"] = file_system;
+        report
+    };
+    let apart =
+        |one: Value, other: Value| groups(&[("a", one), ("b", other)], Merge::default()).len();
+    let bare = report("x", &[1.0]);
+    assert_eq!(apart(bare.clone(), on(json!("ext4"))), 1);
+    assert_eq!(apart(on(Value::Null), bare), 1);
+    assert_eq!(apart(on(json!("ext4")), on(json!("xfs"))), 2);
+    // A report without the fact may stand beside either, and the group knows what any of them knew.
+    let three = [("a", report("x", &[1.0])), ("b", on(json!("ext4"))), ("c", on(json!("xfs")))];
+    assert_eq!(groups(&three, Merge::default()).len(), 2);
+}
+
+/// Costs, latencies of open loops and figures of experiments: a loss in any of them is in the document.
+#[test]
+fn the_document_has_open_loops_and_the_figures_of_experiments() {
+    let with = |engine: &str, p99: f64, kept_up: bool, found: f64| {
+        let mut report = report(engine, &[100.0]);
+        let step = &mut report["runs"][0]["workloads"][0];
+        step["latency"]["p99_us"] = json!(p99);
+        step["open_loop"] = json!({ "rate": 100.0, "percent": 50.0, "kept_up": kept_up });
+        step["peak_memory_bytes"] = json!(p99 * 1e6);
+        report["runs"][0]["round"] = json!(1);
+        report["figures"] = json!([{ "engine": engine, "round": 1, "workload": "fillseq",
+            "figures": { "links_per_list": found, "unknown": null } }]);
+        report
+    };
+    let inputs =
+        [input("a", &with("esker", 40.0, true, 2.0)), input("b", &with("x", 10.0, false, 3.0))];
+    let text = document(&inputs, Merge::default(), None).unwrap();
+    for expected in [
+        "| Open loop: 99th percentile of latency, µs | esker | x |",
+        "| fillseq | 40.0 | 10.0 (**0.25×**) |",
+        "Did not keep up with the rate: x in fillseq (1 of 1 round).",
+        "| Peak memory of the process, MB | esker | x |",
+        "| fillseq: links per list | 2.00 | 3.00 |",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    for absent in ["unknown", "optimisation", "Wrong"] {
+        assert!(!text.contains(absent), "{text}");
+    }
+    let mut doubtful = with("esker", 1.0, true, 1.0);
+    doubtful["machine"]["debug_build"] = json!(true);
+    doubtful["agreements"] =
+        json!([{ "workload": "fillseq", "engines": ["esker", "x"], "agree": false }]);
+    let text = document(&[input("a", &doubtful)], Merge::default(), None).unwrap();
+    assert!(text.contains("without optimisation"), "{text}");
+    assert!(text.contains("**Wrong results**, so that"), "{text}");
+    assert!(text.contains("fillseq (esker and x)"), "{text}");
 }

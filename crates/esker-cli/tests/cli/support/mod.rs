@@ -27,6 +27,21 @@ pub fn succeed<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Runs the program, which must succeed and say one thing on standard error that contains `named`;
+/// returns what it printed.
+#[track_caller]
+pub fn succeed_with<S: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    named: &str,
+) -> String {
+    let output = run(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{:?}: {stderr}", output.status);
+    assert!(stderr.starts_with("esker: ") && stderr.lines().count() == 1, "{stderr:?}");
+    assert!(stderr.contains(named), "{named:?} is not in {stderr:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs the program, which must fail with `code`, one line on standard error that contains
 /// `named`, and nothing on standard output.
 #[track_caller]
@@ -55,6 +70,8 @@ pub struct Shell {
     pub child: Child,
     pub input: ChildStdin,
     pub answers: BufReader<ChildStdout>,
+    /// Whether a line was answered with `err`, which the exit code tells.
+    failed: bool,
 }
 
 impl Shell {
@@ -65,7 +82,7 @@ impl Shell {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, answers }
+        Self { child, input, answers, failed: false }
     }
 
     /// Sends one line and reads its answer: the lines of data and the closing line.
@@ -79,6 +96,7 @@ impl Shell {
             assert!(read > 0 && answer.ends_with('\n'), "{line:?} got no closing line: {data:?}");
             answer.pop();
             if matches!(answer.split(' ').next(), Some("ok" | "err")) {
+                self.failed |= answer.starts_with("err");
                 return (data, answer);
             }
             data.push(answer);
@@ -103,7 +121,7 @@ impl Shell {
     /// Closes the database and waits for the end.
     pub fn close(mut self) {
         self.expect("close", &["ok"]);
-        assert!(self.child.wait().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(i32::from(self.failed)));
     }
 }
 

@@ -6,11 +6,10 @@
 use super::{Transaction, order_of};
 use crate::api::range::{Pair, bounds, half_open, of_prefix};
 use crate::api::transaction_iter::TransactionIter;
-use crate::catalog::check_key;
 use crate::iter::Bounds;
 use crate::txn::locks::Mode;
 use crate::txn::writes::{OwnValue, OwnWrites};
-use crate::{Error, Keyspace, Result};
+use crate::{Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -20,8 +19,8 @@ impl Transaction {
     /// [`Transaction::get`].
     ///
     /// # Errors
-    /// As [`Transaction::get`]; [`Error::LockTimeout`] if another transaction keeps its lock for
-    /// too long, and [`Error::Deadlock`] if that one waits for this one.
+    /// As [`Transaction::get`]; [`crate::Error::LockTimeout`] if another transaction keeps its lock for
+    /// too long, and [`crate::Error::Deadlock`] if that one waits for this one.
     ///
     /// # Example
     /// ```
@@ -86,7 +85,7 @@ impl Transaction {
     /// The value under a key, as the transaction sees it.
     ///
     /// # Errors
-    /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
+    /// As [`Keyspace::get`], and [`crate::Error::InvalidArgument`] for a keyspace of another database.
     ///
     /// # Example
     /// ```
@@ -245,13 +244,8 @@ impl Transaction {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionIter> {
-        let prefix = prefix.as_ref();
-        if keyspace.state.has_custom_comparator() {
-            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
-            return Err(Error::invalid(what));
-        }
-        check_key(prefix)?;
-        self.iter_within(keyspace, of_prefix(prefix))
+        let bounds = bounds(of_prefix(&keyspace.state.order, prefix.as_ref())?);
+        self.iter_within(keyspace, bounds)
     }
 
     fn iter_within(&self, keyspace: &Keyspace, bounds: Bounds) -> Result<TransactionIter> {

@@ -12,8 +12,12 @@ fn heads_never_contradict_the_order() {
             if head_of(a) < head_of(b) {
                 assert!(a < b, "{a:?} {b:?}");
             }
+            if long_head_of(a) < long_head_of(b) {
+                assert!(a < b, "{a:?} {b:?}");
+            }
             if a <= b {
                 assert!(head_of(a) <= head_of(b), "{a:?} {b:?}");
+                assert!(long_head_of(a) <= long_head_of(b), "{a:?} {b:?}");
             }
         }
     }
@@ -43,12 +47,14 @@ fn keys_are_compared_as_their_bytes_are() {
 
 #[test]
 fn a_head_is_padded_with_zeros() {
-    for len in 0..12 {
-        let key: Vec<u8> = (0..len).map(|byte| 0xF0 + byte).collect();
-        let mut padded = [0; 8];
-        let kept = key.len().min(8);
+    for len in 0..20 {
+        let key: Vec<u8> = (0..len).map(|byte| 0xE0 + byte).collect();
+        let mut padded = [0; 16];
+        let kept = key.len().min(16);
         padded[..kept].copy_from_slice(&key[..kept]);
-        assert_eq!(head_of(&key), u64::from_be_bytes(padded), "{len} bytes");
+        let long = u128::from_be_bytes(padded);
+        assert_eq!(long_head_of(&key), long, "{len} bytes");
+        assert_eq!(head_of(&key), (long >> 64) as u64, "{len} bytes");
     }
 }
 

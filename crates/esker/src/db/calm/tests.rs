@@ -1,7 +1,12 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 use super::*;
+use crate::catalog::BranchState;
+use crate::db::write::Write;
+use crate::directory::reserve::Use;
 use crate::options::{Compression, Options};
+use crate::stats::counters::Written;
+use crate::wal::ops::Op;
 use crate::{Db, Durability};
 use std::cell::Cell;
 
@@ -50,5 +55,25 @@ fn looks_for_raw_data_take_steps_in_proportion_to_the_data() {
     // Each look begins with the partition in which the one before ended, of some 16 segments.
     assert!(looks > segments / 16 && asked <= 2 * segments + 24 * looks, "{asked}, {looks} looks");
     assert!(asked < 5 * segments, "{asked} of {segments}");
+    core.close().unwrap();
+}
+
+/// A flush makes the reserve larger when it ends, and until then the reserve is not whole.
+#[test]
+fn a_compaction_puts_the_log_to_rest_although_the_reserve_grows_at_this_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let core = Core::open(&directory.path().join("db"), &Options::default()).unwrap();
+    let keyspace = &*core.default_keyspace(&BranchState::main()).unwrap();
+    let mut payload = Vec::new();
+    Op::Put { keyspace: keyspace.id, key: b"key", value: &[7; 2 << 20] }.encode(&mut payload);
+    let (terms, counts) = (Durability::Process.into(), Written::Put(0));
+    let (payload, keyspaces) = (&payload[..], &[keyspace][..]);
+    core.write(&Write { payload, operations: 1, keyspaces, terms, counts }).unwrap();
+    core.flush().unwrap();
+    let pipeline = core.pipeline.as_ref().unwrap();
+    assert!(pipeline.bytes().to_gain > 0, "{:?}", pipeline.bytes());
+    assert!(core.reserve.give_up(Use::Freeing));
+    core.shrink_flushed_log(pipeline).unwrap();
+    assert_eq!(pipeline.bytes().to_gain, 0, "{:?}", pipeline.bytes());
     core.close().unwrap();
 }

@@ -1,12 +1,14 @@
 use super::*;
 use crate::Durability;
 use crate::catalog::{BranchState, KeyspaceState};
+use crate::compaction::choice::Wanted;
 use crate::compaction::tiers::Rows;
 use crate::db::write::Write;
 use crate::iter::Bounds;
 use crate::manifest::BranchKind;
 use crate::options::Options;
 use crate::stats::counters::Written;
+use crate::sync::Interruption;
 use crate::wal::ops::Op;
 use std::ops::Bound;
 
@@ -31,6 +33,11 @@ fn value(number: u32) -> Vec<u8> {
 fn put(core: &Core, keyspace: &KeyspaceState, number: u32) {
     let op = Op::Put { keyspace: keyspace.id, key: &key(number), value: &value(number) };
     write(core, keyspace, op);
+}
+
+fn compact(core: &Core, bounds: &Bounds) {
+    let interruption = Interruption::NEVER;
+    core.compact(&Wanted { branch: 0, keyspace: None, bounds, interruption }).unwrap();
 }
 
 fn opened() -> (tempfile::TempDir, Arc<Core>, Arc<KeyspaceState>) {
@@ -90,7 +97,7 @@ fn what_a_compacted_neighbour_left_in_a_segment_is_dropped() {
     let (_directory, core, keyspace) = opened();
     (0..6000).filter(|n| n % 8 != 0).for_each(|number| put(&core, &keyspace, number));
     core.flush().unwrap();
-    core.compact(0, None, &Bounds::default()).unwrap();
+    compact(&core, &Bounds::default());
     (0..6000).filter(|n| n % 8 == 0).for_each(|number| put(&core, &keyspace, number));
     core.flush().unwrap();
     let mut lowers = Vec::new();
@@ -118,7 +125,7 @@ fn what_a_compacted_neighbour_left_in_a_segment_is_dropped() {
     // The one in the middle, so that those which refer to the delta are no neighbours.
     let (low, high) = (lowers[1].clone().unwrap(), lowers[2].clone().unwrap());
     let bounds = Bounds { low: Bound::Included(low.into()), high: Bound::Excluded(high.into()) };
-    core.compact(0, None, &bounds).unwrap();
+    compact(&core, &bounds);
     assert_eq!(delta_bytes(), before);
     let first = PartitionKey::of_partition(keyspace.id, None);
     assert!(core.thin_for(&[first]), "a part of it is abandoned");

@@ -3,6 +3,7 @@
 use super::*;
 use crate::admission::PaceMode;
 use crate::base::Comparator;
+use crate::catalog::BranchState;
 use crate::error::ErrorKind;
 use crate::options::Options;
 use crate::stats::counters::Written;
@@ -327,6 +328,36 @@ fn a_write_that_does_not_wait_is_told_why_and_leaves_nothing() {
         assert!(Cause::ALL.iter().all(|any| core.waits.of(*any).count == 0), "it waited");
         core.pacer.update(Debts::default());
         core.write(&write).unwrap();
+        core.close().unwrap();
+    }
+}
+
+/// Nothing wakes a worker when writes end, so it looks for that; with one worker and with several.
+#[test]
+fn pointers_are_merged_in_a_pause_of_the_writes() {
+    for workers in [1, 2] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        (options.memtable_bytes, options.workers) = (Some(8 << 20), Some(workers));
+        let core = Core::open(&directory.path().join("db"), &options).unwrap();
+        let keyspace = core.default_keyspace(&BranchState::main()).unwrap();
+        let set = core.state_now().active().clone();
+        let group = set.bytewise();
+        let mut number = 0_u64;
+        // Fewer than those whose pointers are merged beside writes.
+        while group.count() < 4 {
+            number += 1;
+            let payload = put(&keyspace, &number.to_be_bytes(), &[7; 1000]);
+            core.write(&write(&payload, 1, &[&keyspace])).unwrap();
+        }
+        let sources = || {
+            let mut sources = 0;
+            group.cursors(keyspace.id, |_, _, _| sources += 1);
+            sources
+        };
+        while sources() > 2 {
+            std::thread::yield_now();
+        }
         core.close().unwrap();
     }
 }

@@ -29,7 +29,8 @@ fn assert_at<C: Cursor, O: KeyOrder>(
     if let Some(at) = at {
         assert_eq!((tree.key(), tree.seq()), (all[at].key.as_slice(), all[at].seq));
         assert_eq!((tree.kind(), tree.value()), (all[at].kind, all[at].value.as_slice()));
-        assert_eq!(tree.head(), order.head(&all[at].key));
+        assert_eq!(tree.long_head(), order.long_head(&all[at].key));
+        assert_eq!(tree.peek(), Some((tree.key(), tree.seq(), tree.kind())));
     }
 }
 

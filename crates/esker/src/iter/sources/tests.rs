@@ -16,9 +16,6 @@ impl Cursor for Empty {
     fn key(&self) -> &[u8] {
         &[]
     }
-    fn head(&self) -> u64 {
-        0
-    }
     fn seq(&self) -> Seq {
         0
     }

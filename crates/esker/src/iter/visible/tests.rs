@@ -296,9 +296,6 @@ impl Cursor for Growing {
     fn key(&self) -> &[u8] {
         &self.here().key
     }
-    fn head(&self) -> u64 {
-        crate::base::head_of(&self.here().key)
-    }
     fn seq(&self) -> Seq {
         self.here().seq
     }

@@ -39,7 +39,6 @@ impl<O: KeyOrder> RunCursor<O> {
         let Some(owner) = self.run.segments.get(segment) else { return };
         self.key.clear();
         self.key.extend_from_slice(&owner.meta().min_key);
-        self.head = self.order.head(&self.key);
         self.segment = segment;
         (self.valid, self.waiting) = (true, true);
     }

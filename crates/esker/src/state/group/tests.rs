@@ -105,11 +105,10 @@ fn pointers_are_merged_when_all_writes_have_come() {
     let second = fill(&group, 1);
     let third = fill(&group, second);
     assert!(!group.merge(second - 1, None, 1), "a write to the first one may still come");
-    assert!(!group.merge(second, None, 1), "one memtable needs no pointers");
     assert!(!group.merge(third, None, 3), "too few");
     assert!(group.merge(third, None, 2));
     let entries = third - 1;
-    assert_eq!(cursors(&group), [(0, SEQ_MAX, 0), (1, third, entries as usize)]);
+    assert_eq!(cursors(&group), [(1, third, entries as usize)], "the newest is empty");
     assert!(!group.merge(third, None, 1), "nothing new is complete");
     // At the end of a set the newest one is complete, too.
     put(&group, 1, third);
@@ -153,17 +152,61 @@ fn one_filter_answers_for_all_memtables() {
 }
 
 #[test]
-fn a_pause_begins_a_memtable_of_which_a_quarter_is_full() {
+fn a_pause_begins_a_memtable_early_where_there_are_few() {
     let group = group();
-    let empty = group.bytes();
-    put(&group, 1, 1);
-    assert!(!group.is_calm(2) && group.is_calm(2) && !group.is_calm(3));
-    assert!(group.take_next(true).is_none());
-    let mut seq = 2;
-    while group.bytes() < empty + TABLE_BYTES / 4 {
+    let (now, later) = (Instant::now(), Instant::now() + MERGE_AFTER);
+    assert!(!group.is_calm(2, now) && !group.is_calm(2, now) && group.is_calm(2, later));
+    assert!(!group.is_calm(3, later) && group.is_calm(3, later + MERGE_AFTER));
+    let mut seq = 1;
+    for count in [8, 16, 32] {
+        while group.count() < count {
+            seq = fill(&group, seq);
+        }
+        let before = group.bytes();
+        let table = loop {
+            put(&group, seq, seq);
+            seq += 1;
+            if let Some(table) = group.take_next(true) {
+                break table;
+            }
+        };
+        let (bytes, part) = (group.bytes() - before, TABLE_BYTES * count as u64 / 64);
+        assert!((part..part + 600).contains(&bytes), "{bytes} with {count} memtables");
+        group.add(seq, table);
+    }
+}
+
+#[test]
+fn a_pause_is_looked_for_where_pointers_are_merged_then() {
+    let group = group();
+    let waits =
+        || (group.begins_to_wait(), group.begins_to_wait(), group.waits_for_pause().is_some());
+    assert_eq!(waits(), (false, false, false), "nothing is written");
+    let (mut seq, empty) = (1, group.bytes());
+    while group.bytes() < empty + TABLE_BYTES / 64 {
         put(&group, seq, seq);
         seq += 1;
     }
-    assert!(group.take_next(false).is_none());
-    assert!(group.take_next(true).is_some());
+    assert_eq!(waits(), (true, false, true), "somebody is told once");
+    assert_eq!(waits(), (false, false, true));
+    let table = group.take_next(true).unwrap();
+    group.add(seq, table);
+    assert!(group.waits_for_pause().is_some() && group.merge(seq, None, 1));
+    assert_eq!(group.waits_for_pause(), None);
+    for count in 2..16 {
+        assert_eq!(group.count(), count);
+        seq = fill(&group, seq);
+    }
+    assert!(group.merge(seq, None, 1));
+    // A few more entries are not worth a memtable then, however long nobody writes.
+    put(&group, seq, seq);
+    assert_eq!(waits(), (false, false, false));
+    while group.count() < TABLES_MAX {
+        seq = fill(&group, seq + 1);
+    }
+    assert!(group.merge(seq, None, 1));
+    for seq in seq..seq + 1000 {
+        put(&group, seq, seq);
+    }
+    assert_eq!(waits(), (false, false, false), "there is no further memtable");
 }

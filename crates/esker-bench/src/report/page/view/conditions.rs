@@ -35,8 +35,15 @@ pub fn short(group: &Group, groups: &[Group]) -> Markup {
         .collect();
     html! {
         ul.facts { @for fact in &facts { li { (fact) } } }
-        @if !apart.is_empty() { p { "Different from the other comparisons here: " (apart.join("; ")) "." } }
+        @if !apart.is_empty() {
+            p { "Different from the other " (kind(group)) "s here: " (apart.join("; ")) "." }
+        }
     }
+}
+
+/// What figures of one engine or of several are, in a word.
+fn kind(group: &Group) -> &'static str {
+    if group.compares() { "comparison" } else { "measurement" }
 }
 
 /// What spoils the figures.
@@ -66,6 +73,9 @@ pub fn section(place: &Place, group: &Group) -> Markup {
         section aria-labelledby=(place.id("conditions")) {
             h3 id=(place.id("conditions")) { "Conditions" }
             p { "From " (words::listed(&group.files)) "." }
+            @if !group.origins.is_empty() {
+                (scrolling("Where the figures come from", &origins(group)))
+            }
             @if group.agreed > 0 {
                 p {
                     "Results were checked: engines returned the same in "
@@ -74,7 +84,7 @@ pub fn section(place: &Place, group: &Group) -> Markup {
             }
             @if !group.rules.is_empty() {
                 details {
-                    summary { "Rules of the comparison" }
+                    summary { "Rules of the " (kind(group)) }
                     ul { @for rule in &group.rules { li { (rule) } } }
                 }
             }
@@ -93,6 +103,36 @@ pub fn section(place: &Place, group: &Group) -> Markup {
     }
 }
 
+/// When each report was made, by which command and by which build.
+fn origins(group: &Group) -> Markup {
+    let told = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "not told".into());
+    html! {
+        table.engines {
+            caption { "Where the figures come from" }
+            thead {
+                tr {
+                    th scope="col" { "Report" }
+                    th scope="col" { "Date" }
+                    th scope="col" { "Command" }
+                    th scope="col" { "Commit" }
+                    th scope="col" { "Compiler" }
+                }
+            }
+            tbody {
+                @for (what, origin) in &group.origins {
+                    tr {
+                        th scope="row" { (what) }
+                        td { (told(&origin.date)) }
+                        td { code { (told(&origin.command_line)) } }
+                        td { (told(&origin.commit)) }
+                        td { (told(&origin.compiler)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn engines(group: &Group) -> Markup {
     html! {
         table.engines {
@@ -107,8 +147,8 @@ fn engines(group: &Group) -> Markup {
                 }
             }
             tbody {
-                @for column in &group.columns {
-                    tr {
+                @for (place, column) in group.columns.iter().enumerate() {
+                    tr data-column=(place) {
                         th scope="row" {
                             (column.label)
                             @if column.label != column.engine { " " code { (column.engine) } }
@@ -146,7 +186,7 @@ fn statistics(group: &Group) -> Markup {
         @for workload in &group.workloads {
             @for (column, rounds) in workload.rounds.iter().enumerate() {
                 @if let Some(text) = rounds.iter().rev().find_map(|step| step.text.as_ref()) {
-                    details {
+                    details data-column=(column) {
                         summary {
                             "Statistics that " (group.columns[column].label) " printed ("
                             (workload.title()) ")"

@@ -1,15 +1,18 @@
 //! The page itself: one HTML document that needs no other file.
 //!
-//! The template library escapes every text that is put into it; only pictures are inserted as
-//! markup, and their texts are escaped by the plotting library. The page has no script, and its
-//! content security policy allows none, nor anything from a network.
+//! The template library escapes every text that is put into it; only pictures, the style sheet and
+//! the script are inserted as markup, and texts of pictures are escaped by the plotting library.
 //!
-//! `document` puts the page together. `summary` says who is ahead, `workload` shows the figures,
+//! `document` puts the page together. `choice` offers engines to show, `overview` and `summary` say
+//! who is ahead, `change` what is different from a baseline; `workload` shows the figures,
 //! `published` those of others beside them, `conditions` what they hold for; `parts` is what they
 //! share.
 
+mod change;
+mod choice;
 mod conditions;
 mod document;
+mod overview;
 mod parts;
 mod published;
 mod summary;

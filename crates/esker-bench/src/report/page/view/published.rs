@@ -17,10 +17,11 @@ struct Row {
     /// The scale, if it is known.
     at: Option<f64>,
     rate: f64,
-    /// As a multiple of the first of its kind: ours or theirs.
+    /// The first of its kind, ours or theirs, divided by it: above 1 is better for the first.
     ratio: Option<f64>,
     figures: [Option<f64>; 2],
-    ours: bool,
+    /// The column, if it was measured here.
+    column: Option<usize>,
     /// What a reader must not overlook.
     note: &'static str,
 }
@@ -50,9 +51,9 @@ pub fn section(group: &Group, workload: &Workload) -> Markup {
             }
             tbody {
                 @for row in &rows {
-                    tr {
+                    tr data-column=[row.column] {
                         th scope="row" {
-                            @if !row.ours { "published: " }
+                            @if row.column.is_none() { "published: " }
                             (row.label) (row.note)
                         }
                         td { (figure(row.at)) }
@@ -73,8 +74,9 @@ pub fn section(group: &Group, workload: &Workload) -> Markup {
         details {
             summary { "Published figures of " (workload.title()) }
             p {
-                "From other machines and years: compare ratios and shapes, not figures. A ratio is a \
-                 multiple of the first engine measured here, or of the first that was published."
+                "From other machines and years: compare ratios and shapes, not figures. A ratio is \
+                 the rate of the first engine measured here, or of the first that was published, divided by \
+                 the engine's: above 1 is better for the first."
             }
             (scrolling(&format!("Published figures of {}", workload.title()), &body))
         }
@@ -91,7 +93,7 @@ fn figure(figure: Option<f64>) -> Markup {
 }
 
 fn ratio(rate: f64, base: Option<f64>) -> Option<f64> {
-    base.filter(|base| *base > 0.0).map(|base| rate / base)
+    base.filter(|_| rate > 0.0).map(|base| base / rate)
 }
 
 /// Medians over rounds of what was measured here.
@@ -99,18 +101,18 @@ fn ours(group: &Group, workload: &Workload) -> Vec<Row> {
     let rate = |rounds: &Vec<Step>| Spread::of(Measure::Rate, rounds).map(|spread| spread.median);
     let base = workload.rounds.first().and_then(rate);
     let at = group.settings.get("num").and_then(serde_json::Value::as_f64);
-    let columns = group.columns.iter().zip(&workload.rounds);
-    let row = columns.filter_map(|(column, rounds)| {
+    let columns = group.columns.iter().zip(&workload.rounds).enumerate();
+    let row = columns.filter_map(|(place, (column, rounds))| {
         let rate = rate(rounds)?;
         let written = Spread::of(Measure::WriteAmplification, rounds).map(|spread| spread.median);
-        let reads = rounds.iter().filter_map(|step| step.device_reads_per_op);
+        let reads = rounds.iter().filter_map(|step| step.figures.get("device_reads_per_op"));
         Some(Row {
             label: column.label.clone(),
             at,
             rate,
             ratio: ratio(rate, base),
-            figures: [written, median(reads.map(|reads| reads.0).collect())],
-            ours: true,
+            figures: [written, median(reads.copied().collect())],
+            column: Some(place),
             note: if batched(rounds) { " (in batches)" } else { "" },
         })
     });
@@ -126,7 +128,7 @@ fn theirs(group: &Group, workload: &Workload) -> Vec<Row> {
         rate: row.ops_per_second.0,
         ratio: ratio(row.ops_per_second.0, base),
         figures: [row.write_amplification, row.device_reads_per_op].map(|f| f.map(|f| f.0)),
-        ours: false,
+        column: None,
         note: "",
     };
     published().map(row).collect()

@@ -3,103 +3,61 @@
 //! Losses come first: they are what a reader has to know before choosing an engine, and what its
 //! developers have to improve.
 
-use super::parts::{Place, mark, scrolling};
-use crate::report::page::figure::{COMPARED, Mark, Measure, Spread, Verdict};
+use super::parts::{Place, mark, median, scrolling};
+use crate::report::page::figure::{COMPARED, Mark, Measure, Verdict};
 use crate::report::page::group::{Group, Workload};
-use crate::report::page::outcome::{Outcome, outcomes, shown, speed, verdict};
+use crate::report::page::outcome::{Outcome, Score, outcomes, shown, speed, verdict};
 use crate::report::page::words;
 use maud::{Markup, html};
 
-/// How many of each.
-#[derive(Default, Clone, Copy)]
-struct Score {
-    wins: usize,
-    losses: usize,
-    ties: usize,
-    once: usize,
-    unlike: usize,
-}
-
-impl Score {
-    fn of(outcomes: &[Outcome<'_>]) -> Self {
-        let mut score = Self::default();
-        for outcome in outcomes {
-            match outcome.verdict.mark {
-                Mark::Win => score.wins += 1,
-                Mark::Loss => score.losses += 1,
-                Mark::Tie => score.ties += 1,
-                Mark::Once => score.once += 1,
-                Mark::Unlike => score.unlike += 1,
-            }
-        }
-        score
-    }
-
-    fn total(&self) -> usize {
-        self.wins + self.losses + self.ties + self.once + self.unlike
-    }
-
-    fn words(&self) -> String {
-        let mut parts = vec![
-            words::count(self.wins, "win", "wins"),
-            words::count(self.losses, "loss", "losses"),
-            words::count(self.ties, "tie", "ties"),
-        ];
-        if self.once > 0 {
-            parts.push(format!("{} measured in one round only", self.once));
-        }
-        if self.unlike > 0 {
-            parts.push(format!("{} of other work", self.unlike));
-        }
-        words::listed(&parts)
-    }
-}
-
-/// The whole section.
+/// The whole section; nothing where there is nothing to compare with.
 pub fn section(place: &Place, group: &Group) -> Markup {
+    if !group.compares() {
+        return Markup::default();
+    }
     let ours = &group.columns[0].label;
     let speeds = outcomes(group, speed);
     html! {
-        section aria-labelledby=(place.id("summary")) {
+        section aria-labelledby=(place.id("summary")) data-column="0" {
             h3 id=(place.id("summary")) { "Summary" }
-            @if group.columns.len() < 2 {
-                p { "Only " b { (ours) } " was measured, so there is nothing to compare it with." }
-            } @else {
-                (score(ours, &speeds))
-                (behind(group, ours, &speeds))
-                (costs_more(group))
-                h4 { "Speed" }
-                p {
-                    "Each ratio says how many times as fast " b { (ours) } " is: its operations a \
-                     second divided by those of the engine at the head of the column (for a \
-                     single call on the database, the other's time divided by its own; where the same rate \
-                     was due for all, the other's 99th percentile of latency divided by its own). "
-                    b { "Above 1 is better for " (ours) "." }
-                    " A " b { "tie" } " is a difference of medians that is not larger than the \
-                     wider of both spreads (highest less lowest round), or rounds that overlap; \
-                     nobody has won it."
-                }
-                @if Score::of(&speeds).unlike > 0 {
-                    p {
-                        "A cell marked " b { "other work" } " is not compared: one of both engines \
-                         wrote in batches, because its single writes are not cheap."
-                    }
-                }
-                (table("Speed", group, speed))
-                (yardsticks(group))
-                h4 { "What it costs" }
-                p {
-                    "Of a cost, less is better. The ratio is the other engine's cost divided by \
-                     that of " b { (ours) } ", so that here too above 1 is better for " (ours) "."
-                }
-                @for measure in COMPARED { (cost(group, measure)) }
+            (score(ours, &speeds))
+            (behind(group, ours, &speeds))
+            (costs_more(group))
+            h4 { "Speed" }
+            p {
+                "Each ratio says how many times as fast " b { (ours) } " is: its operations a \
+                 second divided by those of the engine at the head of the column (for a \
+                 single call on the database, the other's time divided by its own; where the same rate \
+                 was due for all, the other's 99th percentile of latency divided by its own). "
+                b { "Above 1 is better for " (ours) "." }
+                " A " b { "tie" } " is a difference of medians that is not larger than the \
+                 wider of both spreads (highest less lowest round), or rounds that overlap; \
+                 nobody has won it."
             }
+            @if counted(&speeds).unlike > 0 {
+                p {
+                    "A cell marked " b { "other work" } " is not compared: one of both engines \
+                     wrote in batches, because its single writes are not cheap."
+                }
+            }
+            (table("Speed", group, speed))
+            (yardsticks(group))
+            h4 { "What it costs" }
+            p {
+                "Of a cost, less is better. The ratio is the other engine's cost divided by \
+                 that of " b { (ours) } ", so that here too above 1 is better for " (ours) "."
+            }
+            @for measure in COMPARED { (cost(group, measure)) }
         }
     }
 }
 
+fn counted(outcomes: &[Outcome<'_>]) -> Score {
+    Score::of(outcomes.iter().map(|outcome| outcome.verdict.mark))
+}
+
 fn score(ours: &str, outcomes: &[Outcome<'_>]) -> Markup {
-    let score = Score::of(outcomes);
+    let score = counted(outcomes);
     let parts = [
         (score.wins, "wins", Mark::Win),
         (score.losses, "losses", Mark::Loss),
@@ -126,7 +84,7 @@ fn score(ours: &str, outcomes: &[Outcome<'_>]) -> Markup {
 fn costs_more(group: &Group) -> Markup {
     let measures = COMPARED.into_iter().filter_map(|measure| {
         let all = outcomes(group, |_| measure);
-        let losses = Score::of(&all).losses;
+        let losses = counted(&all).losses;
         let lost = all.iter().filter(|outcome| outcome.verdict.mark == Mark::Loss);
         let worst = lost.min_by(|a, b| a.share().total_cmp(&b.share()))?;
         let worst = format!(
@@ -165,7 +123,7 @@ fn behind(group: &Group, ours: &str, outcomes: &[Outcome<'_>]) -> Markup {
             h4 { "Where " (ours) " is behind" }
             ul.losses {
                 @for loss in losses {
-                    li {
+                    li data-column=(loss.column) {
                         b { (loss.workload.title()) } ": " (group.columns[loss.column].label)
                         @match loss.verdict.ratio {
                             Some(ratio) => {
@@ -186,7 +144,7 @@ fn cost(group: &Group, measure: Measure) -> Markup {
     html! {
         @if !all.is_empty() {
             details {
-                summary { b { (measure.name()) } ": " (Score::of(&all).words()) }
+                summary { b { (measure.name()) } ": " (counted(&all).words()) }
                 p { (measure.about()) }
                 (table(measure.name(), group, |_| measure))
             }
@@ -221,7 +179,9 @@ fn table(name: &str, group: &Group, of: impl Fn(&Workload) -> Measure) -> Markup
                 tr {
                     th scope="col" { "Workload" }
                     th scope="col" { (ours) }
-                    @for column in &group.columns[1..] { th scope="col" { "against " (column.label) } }
+                    @for (place, column) in group.columns.iter().enumerate().skip(1) {
+                        th scope="col" data-column=(place) { "against " (column.label) }
+                    }
                 }
             }
             tbody {
@@ -229,9 +189,9 @@ fn table(name: &str, group: &Group, of: impl Fn(&Workload) -> Measure) -> Markup
                     @let measure = of(workload);
                     tr data-workload=(workload.title()) {
                         th scope="row" { (workload.title()) }
-                        td { (own(measure, &workload.rounds[0])) }
+                        td { (median(measure, &workload.rounds[0])) }
                         @for (column, engine) in group.columns.iter().enumerate().skip(1) {
-                            td data-engine=(engine.engine) {
+                            td data-engine=(engine.engine) data-column=(column) {
                                 @match verdict(measure, workload, column) {
                                     Some(verdict) => (cell(measure, workload, column, verdict)),
                                     None => { span.absent { "not measured" } }
@@ -246,17 +206,6 @@ fn table(name: &str, group: &Group, of: impl Fn(&Workload) -> Measure) -> Markup
     scrolling(&format!("{name}: table of ratios"), &body)
 }
 
-fn own(measure: Measure, rounds: &[crate::report::page::input::Step]) -> Markup {
-    html! {
-        @match Spread::of(measure, rounds) {
-            Some(spread) => {
-                data.figure value=(spread.median) { (words::with_unit(measure, spread.median)) }
-            }
-            None => { span.absent { "not measured" } }
-        }
-    }
-}
-
 fn cell(measure: Measure, workload: &Workload, column: usize, verdict: Verdict) -> Markup {
     html! {
         @match verdict.ratio {
@@ -265,6 +214,6 @@ fn cell(measure: Measure, workload: &Workload, column: usize, verdict: Verdict) 
             None => { span.absent { "no ratio " } }
         }
         (mark(verdict.mark))
-        span.theirs { (own(measure, &workload.rounds[column])) }
+        span.theirs { (median(measure, &workload.rounds[column])) }
     }
 }

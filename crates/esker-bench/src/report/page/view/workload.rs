@@ -3,9 +3,9 @@
 //! Bars show speed and costs, lines show latencies by percentile and rates over time. The table below
 //! them has a column for each measure that at least one engine has.
 
-use super::parts::{Place, scrolling};
+use super::parts::{Place, drawn, scrolling};
 use super::published;
-use crate::report::page::chart::{self, Bar, Picture, WIDTH, code, colour};
+use crate::report::page::chart::{self, Bar, code, colour};
 use crate::report::page::course;
 use crate::report::page::error::PageError;
 use crate::report::page::figure::{COLUMNS, COSTS, Measure, Spread, batched};
@@ -13,7 +13,7 @@ use crate::report::page::group::{Group, Workload};
 use crate::report::page::input::Step;
 use crate::report::page::outcome::speed;
 use crate::report::page::words;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 /// The whole section.
 pub fn section(
@@ -31,7 +31,7 @@ pub fn section(
         costs.push(bars(&id, group, workload, measure)?);
     }
     Ok(html! {
-        section.workload aria-labelledby=(id("")) {
+        section.workload aria-labelledby=(id("")) data-workload=(workload.title()) {
             h4 id=(id("")) { (workload.title()) }
             p.about { (about(workload)) }
             (due(group, workload))
@@ -65,7 +65,8 @@ fn about(workload: &Workload) -> String {
 
 /// What an open loop asked for, and who did not do it.
 fn due(group: &Group, workload: &Workload) -> Markup {
-    let loops = workload.rounds.iter().zip(&group.columns).filter_map(|(rounds, column)| {
+    let columns = workload.rounds.iter().zip(&group.columns).enumerate();
+    let loops = columns.filter_map(|(place, (rounds, column))| {
         let due = rounds.iter().find_map(|step| step.open_loop)?;
         let late = |step: &Step| step.open_loop.is_some_and(|due| due.kept_up == Some(false));
         let late = rounds.iter().filter(|step| late(step)).count();
@@ -73,7 +74,7 @@ fn due(group: &Group, workload: &Workload) -> Markup {
             format!(" ({} % of its sustained rate)", words::short(percent.0))
         });
         let rate = words::with_unit(Measure::Rate, due.rate.0);
-        Some((format!("{}: {rate}{share}", column.label), late, rounds.len()))
+        Some((place, format!("{}: {rate}{share}", column.label), late, rounds.len()))
     });
     let loops: Vec<_> = loops.collect();
     html! {
@@ -83,8 +84,8 @@ fn due(group: &Group, workload: &Workload) -> Markup {
                  operation was due, so that a pause falls on everything that had to wait for it."
             }
             ul {
-                @for (text, late, rounds) in loops {
-                    li {
+                @for (place, text, late, rounds) in loops {
+                    li data-column=(place) {
                         (text)
                         @if late > 0 {
                             ". " b { "It did not keep up in " (late) " of " (words::count(rounds, "round", "rounds")) "." }
@@ -147,23 +148,12 @@ fn spoken(bar: &Bar<'_>) -> String {
     format!("{}: {}{range}.", bar.label, bar.text)
 }
 
-fn drawn(id: &str, title: &str, desc: &str, picture: &Picture) -> Markup {
-    html! {
-        svg role="img" viewBox={ "0 0 " (WIDTH) " " (picture.height) }
-            aria-labelledby={ (id) "-t" } aria-describedby={ (id) "-d" } {
-            title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (desc) }
-            (PreEscaped(&picture.content))
-        }
-    }
-}
-
 /// Which line is whose, by the same colour and dashes as in the picture.
 fn legend(group: &Group, columns: impl Iterator<Item = usize>) -> Markup {
     html! {
         ul.legend {
             @for column in columns {
-                li {
+                li data-column=(column) {
                     svg viewBox="0 0 60 12" aria-hidden="true" focusable="false" {
                         polyline points="0,6 60,6" fill="none" stroke-width="5"
                             stroke=(code(colour(column))) {}
@@ -255,17 +245,21 @@ fn table(group: &Group, workload: &Workload) -> Markup {
             thead {
                 tr {
                     th scope="col" { "Measure" }
-                    @for column in &group.columns { th scope="col" { (column.label) } }
+                    @for (place, column) in group.columns.iter().enumerate() {
+                        th scope="col" data-column=(place) { (column.label) }
+                    }
                 }
             }
             tbody {
                 @for measure in measures {
-                    tr {
+                    tr data-measure=(measure.name()) {
                         th scope="row" {
                             (measure.name())
                             @if !measure.unit().is_empty() { ", " (measure.unit()) }
                         }
-                        @for rounds in &workload.rounds { td { (spread(measure, rounds)) } }
+                        @for (place, rounds) in workload.rounds.iter().enumerate() {
+                            td data-column=(place) { (spread(measure, rounds)) }
+                        }
                     }
                 }
             }
@@ -309,15 +303,17 @@ fn tenths(group: &Group, workload: &Workload) -> Markup {
             thead {
                 tr {
                     th scope="col" { "Tenth" }
-                    @for (column, _) in &courses { th scope="col" { (group.columns[*column].label) } }
+                    @for (column, _) in &courses {
+                        th scope="col" data-column=(column) { (group.columns[*column].label) }
+                    }
                 }
             }
             tbody {
                 @for tenth in 0..10 {
                     tr {
                         th scope="row" { (tenth + 1) }
-                        @for (_, course) in &courses {
-                            td { data value=(course[tenth]) { (words::number(course[tenth])) } }
+                        @for (column, course) in &courses {
+                            td data-column=(column) { data value=(course[tenth]) { (words::number(course[tenth])) } }
                         }
                     }
                 }
