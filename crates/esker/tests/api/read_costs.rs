@@ -33,6 +33,8 @@ fn overwritten(place: &Place, ratio: u64, settled: bool) -> (Db, u64) {
         db.wait_until_idle().unwrap();
     }
     db.close().unwrap();
+    // Compactions would read and drop indexes meanwhile, more of them the slower the machine is.
+    options.read_only = true;
     (Db::open_with(place.path(), options).unwrap(), keys)
 }
 
@@ -107,7 +109,7 @@ fn measured(ratio: u64, settled: bool) -> Costs {
 
 #[test]
 fn a_cold_read_takes_one_block_and_the_indexes_that_do_not_fit() {
-    for (ratio, indexes_max) in [(5, 0.2), (20, 1.0)] {
+    for (ratio, indexes_max) in [(5, 0.2), (20, 0.5)] {
         let Costs { runs, present, absent, scan } = measured(ratio, false);
         assert!(runs > 2.0, "{runs} runs");
         assert!(present.0 <= 1.05 && present.1 <= indexes_max, "present: {present:?}");
