@@ -144,6 +144,11 @@ impl KeyspaceState {
         self.traits.read().clone()
     }
 
+    /// Its present merge operator.
+    pub fn operator(&self) -> Arc<Operator> {
+        self.traits.read().operator.clone()
+    }
+
     /// The time to live of writes that do not give one; 0: for ever.
     #[inline]
     pub fn ttl(&self) -> Millis {

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use esker::{Db, Iter, Keyspace, Options};
+use esker::{Cursor, Db, Iter, Keyspace, Options};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -27,8 +27,10 @@ const KEYS: u64 = 20_000;
 
 /// The stretches that are counted, in the order in which the child runs them, with how many atomic changes a call may have.
 /// One enters an epoch, on a cache line of the thread's own. `get_with` copies a short value, and pins the block of a longer one
-/// for as long as the caller's function runs, which is an addition and a subtraction on the block's frame.
-const STRETCHES: [(&str, u64); 7] = [
+/// for as long as the caller's function runs, which is an addition and a subtraction on the block's frame; so does `get_pinned`,
+/// which looks at what all iterators hold, too, as a seek of a cursor does. A new iterator counts itself and refers to the
+/// database, its keyspace, the state and what it reads from, and enters epochs: these it shares with other threads.
+const STRETCHES: [(&str, u64); 10] = [
     ("nothing", 0),
     ("get_into", 1),
     ("get_with", 1),
@@ -36,6 +38,9 @@ const STRETCHES: [(&str, u64); 7] = [
     ("absent", 1),
     ("contains_key", 1),
     ("next_entry", 0),
+    ("get_pinned", 4),
+    ("seek", 4),
+    ("range", 32),
 ];
 
 /// The keys of long values are behind those of short ones.
@@ -50,7 +55,12 @@ fn key(number: u64) -> [u8; 8] {
     (number * 2).to_be_bytes()
 }
 
-fn read(all: &Keyspace, iter: &mut Iter, stretch: &str, value: &mut Vec<u8>) {
+fn read(
+    all: &Keyspace,
+    (iter, cursor): (&mut Iter, &mut Cursor),
+    stretch: &str,
+    value: &mut Vec<u8>,
+) {
     for call in 0..CALLS {
         let key = key(call * (KEYS / CALLS));
         match stretch {
@@ -65,6 +75,12 @@ fn read(all: &Keyspace, iter: &mut Iter, stretch: &str, value: &mut Vec<u8>) {
             }
             "contains_key" => assert!(all.contains_key(key).unwrap()),
             "next_entry" => assert!(iter.next_entry().unwrap().is_some()),
+            "get_pinned" => assert_eq!(all.get_pinned(key).unwrap().unwrap().len(), 100),
+            "seek" => assert!(cursor.seek(key).map(|()| cursor.valid()).unwrap()),
+            "range" => {
+                let mut iter = all.range(key..).unwrap();
+                assert!(iter.next_entry().unwrap().is_some());
+            }
             _ => {}
         }
     }
@@ -76,19 +92,19 @@ fn in_another_process() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let db = Db::open_with(&place, Options::default()).unwrap();
     let all = db.default_keyspace();
-    let mut iter = db.iter().unwrap();
+    let (mut iter, mut cursor) = (db.iter().unwrap(), all.cursor().unwrap());
     let mut value = Vec::with_capacity(300);
     // All blocks are in memory, and this thread has all that it makes for itself.
     for number in 0..LONG + CALLS {
         assert!(all.get_into(key(number), &mut value).unwrap());
     }
     for (stretch, _) in STRETCHES {
-        read(&all, &mut iter, stretch, &mut value);
+        read(&all, (&mut iter, &mut cursor), stretch, &mut value);
     }
     ptrace::traceme().unwrap();
     for (stretch, _) in counted() {
         raise(Signal::SIGSTOP).unwrap();
-        read(&all, &mut iter, stretch, &mut value);
+        read(&all, (&mut iter, &mut cursor), stretch, &mut value);
         raise(Signal::SIGSTOP).unwrap();
     }
 }

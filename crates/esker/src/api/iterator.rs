@@ -220,7 +220,7 @@ impl Iter {
         bounds: Bounds,
         at: Option<crate::base::Moment>,
     ) -> Result<Self> {
-        let core = handle.core.clone();
+        let core = &handle.core;
         core.check_open()?;
         let scope = core.scan_scope(keyspace, bounds, at)?;
         let inner = match &keyspace.order {

@@ -64,7 +64,7 @@ impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
 impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// An iterator, not yet positioned, over a scope; `watcher` follows its cursors.
     pub fn new(scope: Scope, order: O, watcher: W) -> Self {
-        let operator = scope.keyspace.traits().operator.clone();
+        let operator = scope.keyspace.operator();
         let (at, time) = (scope.at.seq, scope.at.time);
         let reading = Reading { at, time, operator, leaves_pieces: false };
         let mut memory_tombstones = Vec::new();

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::state::memtables::MemtableSet;
 use crate::state::retired::Retired;
 use crate::sync::primitives::{Arc, Mutex};
-use crate::sync::{EpochCell, Guard};
+use crate::sync::{EpochCell, Guard, pin};
 use std::sync::Arc as StdArc;
 
 /// What readers see now.
@@ -43,10 +43,12 @@ impl Current {
 
     /// The state, and a position that `position` returned while that state was the present one.
     pub fn view(&self, position: impl Fn() -> Seq) -> (Arc<State>, Seq) {
+        // The one epoch that is entered: the others lie in it.
+        let guard = pin();
         loop {
             let state = self.load_arc();
             let seq = position();
-            if Arc::ptr_eq(&state, &self.load_arc()) {
+            if std::ptr::eq(&*state, self.load(&guard)) {
                 return (state, seq);
             }
         }
