@@ -7,7 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `shared` | what the objects of one database share: closing, locking, forked children |
-//! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
+//! | `bytes`, `buffer`, `errors`, `options`, `order` | from Python's values to the engine's and back |
 //! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `ingestion`, `txn` | the classes |
 //! | `walk`, `iter`, `raw`, `arrow` | scanning |
 //! | `pieces` | values that are written and read in pieces |
@@ -16,6 +16,7 @@
 mod admin;
 mod arrow;
 mod batch;
+mod buffer;
 mod bytes;
 mod db;
 mod errors;

@@ -231,6 +231,11 @@ class _Reader(_Calls):
         """The value under ``key``, or ``default``."""
         return await self._call(self._real.get, key, default)
 
+    async def get_buffer(self, key: Buffer) -> memoryview | None:
+        """A view of the value under ``key``, or ``None``, as :meth:`esker.DB.get_buffer`."""
+        view: memoryview | None = await self._call(self._real.get_buffer, key)
+        return view
+
     async def multi_get(self, keys: Iterable[Buffer]) -> list[bytes | None]:
         """The values under ``keys``, as of one moment."""
         found: list[bytes | None] = await self._call(self._real.multi_get, list(keys))
