@@ -63,18 +63,20 @@ def test_batches(path):
     async def program():
         async with opened(path) as db:
             fruit = await db.keyspace("fruit")
+            await fruit.put(b"plum", b"blue")
             async with db.write_batch() as batch:
                 batch.put(b"a", b"1")
                 batch.put(b"pear", b"green", keyspace=fruit)
                 batch.delete(b"b")
-                assert len(batch) == 3
+                batch.delete_prefix(b"pl", keyspace=fruit)
+                assert len(batch) == 4
             with pytest.raises(ZeroDivisionError):
                 async with db.write_batch(transaction=True) as batch:
                     batch.put(b"b", b"2")
                     batch.delete_range(b"a", b"b")
                     1 / 0
             assert [entry async for entry in db] == [(b"a", b"1")]
-            assert await fruit.get(b"pear") == b"green"
+            assert [entry async for entry in fruit] == [(b"pear", b"green")]
 
     run(program())
 
@@ -320,6 +322,9 @@ def test_values_in_pieces_ingestions_and_the_rest(path):
                 await tx.put(b"x", b"1")
                 point = await tx.savepoint()
                 await tx.delete_range(b"x", b"y")
+                assert not await tx.contains(b"x")
+                await tx.rollback_to(point)
+                await tx.delete_prefix(b"x")
                 assert not await tx.contains(b"x")
                 await tx.rollback_to(point)
                 assert await tx.multi_get([b"x", b"y"]) == [b"1", None]

@@ -301,6 +301,10 @@ class WriteBatch(_Calls):
         """Adds a range delete of all keys from ``start`` up to, not including, ``stop``."""
         self._real.delete_range(start, stop, keyspace=_real(keyspace))
 
+    def delete_prefix(self, prefix: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds a range delete of all keys that begin with ``prefix``."""
+        self._real.delete_prefix(prefix, keyspace=_real(keyspace))
+
     def clear(self) -> None:
         """Removes all operations."""
         self._real.clear()
@@ -703,6 +707,10 @@ class Transaction(_Calls, _Closable):
     ) -> None:
         """Removes all keys from ``start`` up to, not including, ``stop``."""
         await self._call(self._real.delete_range, start, stop, keyspace=_real(keyspace))
+
+    async def delete_prefix(self, prefix: Buffer, *, keyspace: Store | None = None) -> None:
+        """Removes all keys that begin with ``prefix``."""
+        await self._call(self._real.delete_prefix, prefix, keyspace=_real(keyspace))
 
     async def contains(self, key: Buffer) -> bool:
         """Whether ``key`` exists as the transaction sees it."""
