@@ -1,8 +1,8 @@
 //! The part of the Python package `esker` that is written in Rust.
 //!
-//! Every call of the engine runs without the interpreter's lock, so other Python threads go on, and
-//! engine threads that call Python code (comparators, merge operators) never wait for a thread that
-//! waits for them.
+//! Every call of the engine that reads files, writes or may wait runs without the interpreter's lock, so
+//! other Python threads go on, and engine threads that call Python code (comparators, merge operators)
+//! never wait for a thread that waits for them. A get that memory answers keeps the lock (`bytes`).
 //!
 //! | module | what |
 //! |---|---|
