@@ -7,6 +7,8 @@
 #![allow(unsafe_code, reason = "the buffer protocol hands out addresses")]
 
 use crate::errors::Result;
+use esker::Keyspace;
+use esker::internals::cached::Cached;
 use esker::internals::owned::OwnedValue;
 use esker::internals::stats::clients::Counted;
 use pyo3::ffi;
@@ -44,6 +46,18 @@ impl KeptValue {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
         }
+    }
+}
+
+/// The value under a key. As in a get, what memory has is taken at once, and the interpreter's lock is released for the rest.
+pub(crate) fn find(
+    py: Python<'_>,
+    keyspace: &Keyspace,
+    key: &[u8],
+) -> esker::Result<Option<OwnedValue>> {
+    match OwnedValue::cached(keyspace, key)? {
+        Cached::Known(found) => Ok(found),
+        Cached::Unknown => py.detach(|| OwnedValue::of_keyspace(keyspace, key)),
     }
 }
 

@@ -13,7 +13,6 @@ use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::snapshot::Snapshot;
 use crate::walk::Range;
-use esker::internals::owned::OwnedValue;
 use esker::{Batch, Durability, Keyspace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -196,9 +195,7 @@ impl Store {
         key: Input<'_, 'py>,
     ) -> Result<Option<Bound<'py, PyMemoryView>>> {
         let keyspace = &*self.space.keyspace;
-        let found = self
-            .space
-            .with_key(key.as_bytes(), |key| py.detach(|| OwnedValue::of_keyspace(keyspace, key)))?;
+        let found = self.space.with_key(key.as_bytes(), |key| buffer::find(py, keyspace, key))?;
         found.map(|value| buffer::view(py, value)).transpose()
     }
 

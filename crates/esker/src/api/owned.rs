@@ -1,5 +1,6 @@
 //! Values that are read where they lie, and borrow nothing.
 
+use super::cached::{Cached, see_cached};
 use super::pinned::{keep, let_go};
 use crate::base::Moment;
 use crate::db::{Core, Held};
@@ -25,6 +26,15 @@ impl OwnedValue {
         Self::find(keyspace, key, None)
     }
 
+    /// The value under a key, if memory answers: as [`Self::of_keyspace`] otherwise.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn cached(keyspace: &Keyspace, key: &[u8]) -> Result<Cached<Self>> {
+        let held = see_cached(keyspace, key, |value| value.hold())?;
+        Ok(held.map(|held| Self::new(held, &keyspace.handle.core)))
+    }
+
     /// The value under a key in a snapshot, as [`Snapshot::get_pinned`].
     ///
     /// # Errors
@@ -40,7 +50,11 @@ impl OwnedValue {
     fn find(keyspace: &Keyspace, key: &[u8], at: Option<Moment>) -> Result<Option<Self>> {
         let core = &keyspace.handle.core;
         let held = core.get(&keyspace.state, key, at, |value| value.hold())?;
-        Ok(held.map(|held| Self { held: Some(keep(held, core)), core: core.clone() }))
+        Ok(held.map(|held| Self::new(held, core)))
+    }
+
+    fn new(held: Held, core: &Arc<Core>) -> Self {
+        Self { held: Some(keep(held, core)), core: core.clone() }
     }
 
     /// Bytes that are a copy, which no account of the database has.

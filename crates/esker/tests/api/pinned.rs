@@ -1,6 +1,7 @@
 //! Values that are read where they lie, and how much of them may be kept.
 
 use super::{Place, fill, fresh, key, value};
+use esker::internals::cached::Cached;
 use esker::internals::owned::OwnedValue;
 use esker::{Append, Db, KeyspaceOptions, Options, PinnedValue};
 use esker_testkit::Rng;
@@ -72,6 +73,16 @@ fn an_owned_value_outlives_its_database() {
     db.flush().unwrap();
     let flushed = OwnedValue::of_keyspace(&fruit, b"apple").unwrap().unwrap();
     assert_eq!((copied.copied(), flushed.copied()), (300, 0));
+    // The block is in memory, so a caller that must not wait gets it. A call that is to be timed does not, until one was.
+    let at_once = |_| {
+        fruit.get("kiwi").unwrap();
+        OwnedValue::cached(&fruit, b"apple").unwrap()
+    };
+    let Some(Cached::Known(Some(cached))) =
+        (0..2).map(at_once).find(|found| matches!(found, Cached::Known(_)))
+    else {
+        panic!("the value was in memory")
+    };
     let snapshot = db.snapshot().unwrap();
     fruit.insert("apple", "green").unwrap();
     let before = OwnedValue::of_snapshot(&snapshot, &fruit, b"apple").unwrap().unwrap();
@@ -84,7 +95,7 @@ fn an_owned_value_outlives_its_database() {
     let db = Db::open_with(place.path(), super::small()).unwrap();
     fill(&db, 0..5_000, 3);
     db.compact().unwrap();
-    for value in [copied, flushed, before] {
+    for value in [copied, flushed, cached, before] {
         assert_eq!(*value, red);
     }
     db.close().unwrap();
