@@ -28,8 +28,19 @@ cargo clippy --release --locked -- -D warnings
 mkdir "$work/source"
 # With the time of now, not of the archive, by which cargo would take what changed for built.
 tar -xzmf "$work"/esker-*.tar.gz -C "$work/source"
-PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip install --quiet \
-    --disable-pip-version-check --no-build-isolation --no-deps "$work"/source/esker-*
+PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip wheel --quiet \
+    --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$work" \
+    "$work"/source/esker-*
+# One wheel for all later versions of CPython: an installer knows that by the tag alone.
+wheel=$(compgen -G "$work/esker-*.whl")
+case $wheel in
+*-cp311-abi3-*) ;;
+*)
+    printf 'the wheel is not for the stable ABI of CPython 3.11: %s\n' "$wheel" >&2
+    exit 1
+    ;;
+esac
+"$python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps "$wheel"
 
 # From another directory, so that what is tested is the installed package and not the source.
 here=$PWD

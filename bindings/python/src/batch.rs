@@ -360,6 +360,22 @@ impl WriteBatch {
         })?
     }
 
+    /// Adds a range delete of all keys that begin with ``prefix``.
+    #[pyo3(signature = (prefix, *, keyspace=None))]
+    fn delete_prefix(
+        &self,
+        py: Python<'_>,
+        prefix: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let prefix = Some(prefix.as_bytes());
+        self.with(py, keyspace, |ops, space| {
+            let range = crate::iter::range(space, (None, None), (true, false), prefix)?;
+            ops.add_range(&space.keyspace, range.start.as_deref(), range.stop.as_deref());
+            Ok(())
+        })?
+    }
+
     /// Removes all operations.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         self.with(py, None, |ops, _| *ops = Ops::default())

@@ -1,13 +1,13 @@
 //! The part of the Python package `esker` that is written in Rust.
 //!
-//! Every call of the engine runs without the interpreter's lock, so other Python threads go on, and
-//! engine threads that call Python code (comparators, merge operators) never wait for a thread that
-//! waits for them.
+//! Every call of the engine that reads files, writes or may wait runs without the interpreter's lock, so
+//! other Python threads go on, and engine threads that call Python code (comparators, merge operators)
+//! never wait for a thread that waits for them. A get that memory answers keeps the lock (`bytes`).
 //!
 //! | module | what |
 //! |---|---|
 //! | `shared` | what the objects of one database share: closing, locking, forked children |
-//! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
+//! | `bytes`, `buffer`, `errors`, `options`, `order` | from Python's values to the engine's and back |
 //! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `ingestion`, `txn` | the classes |
 //! | `walk`, `iter`, `raw`, `arrow` | scanning |
 //! | `pieces` | values that are written and read in pieces |
@@ -16,6 +16,7 @@
 mod admin;
 mod arrow;
 mod batch;
+mod buffer;
 mod bytes;
 mod db;
 mod errors;

@@ -1,15 +1,17 @@
 //! Snapshots.
 
 use crate::arrow::ArrowScan;
+use crate::buffer;
 use crate::bytes::{self, Input, drop_detached};
 use crate::errors::{Result, closed};
 use crate::iter::{Iterator, Wish};
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::store::{keys_of, values_of};
+use esker::internals::owned::OwnedValue;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyMemoryView};
 
 /// The state of a database at one moment. Making one costs nothing; while it lives, replaced
 /// entries keep their space.
@@ -58,6 +60,20 @@ impl Snapshot {
         let found = self.space.with_key(key.as_bytes(), |key| bytes::get(py, &place, key))?;
         py.detach(|| drop(snapshot));
         Ok(found.map(Bound::into_any).or(default))
+    }
+
+    /// A read-only ``memoryview`` of the value that ``key`` had, or ``None``, as ``get_buffer`` of a
+    /// database. It outlives the snapshot.
+    fn get_buffer<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+    ) -> Result<Option<Bound<'py, PyMemoryView>>> {
+        let (snapshot, keyspace) = (self.snapshot(py)?, &self.space.keyspace);
+        let found = self.space.with_key(key.as_bytes(), |key| {
+            py.detach(move || OwnedValue::of_snapshot(&snapshot, keyspace, key))
+        })?;
+        found.map(|value| buffer::view(py, value)).transpose()
     }
 
     /// Whether ``key`` existed.

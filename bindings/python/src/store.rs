@@ -2,6 +2,7 @@
 
 use crate::arrow::ArrowScan;
 use crate::batch::WriteBatch;
+use crate::buffer;
 use crate::bytes::{self, Input};
 use crate::errors::{Failure, Result};
 use crate::ingestion::Ingestion;
@@ -15,7 +16,7 @@ use crate::walk::Range;
 use esker::{Batch, Durability, Keyspace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyMemoryView, PyTuple};
 
 /// A space of keys: a keyspace, or the part of one behind a prefix.
 #[pyclass(frozen, subclass, module = "esker")]
@@ -184,6 +185,18 @@ impl Store {
         // Checksums are always verified, and the cache knows what to keep.
         let _ = (verify_checksums, fill_cache);
         Ok(self.find(py, key.as_bytes())?.map(Bound::into_any).or(default))
+    }
+
+    /// A read-only ``memoryview`` of the value under ``key``, or ``None``. The value is not copied; the
+    /// view shows it as it is now, for as long as the view lives, also after the database was closed.
+    fn get_buffer<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+    ) -> Result<Option<Bound<'py, PyMemoryView>>> {
+        let keyspace = &*self.space.keyspace;
+        let found = self.space.with_key(key.as_bytes(), |key| buffer::find(py, keyspace, key))?;
+        found.map(|value| buffer::view(py, value)).transpose()
     }
 
     /// Puts ``value`` under ``key``; with ``sync`` it survives power loss when this returns.

@@ -244,6 +244,22 @@ impl Transaction {
         })
     }
 
+    /// Removes all keys that begin with ``prefix``.
+    #[pyo3(signature = (prefix, *, keyspace=None))]
+    fn delete_prefix(
+        &self,
+        py: Python<'_>,
+        prefix: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let prefix = Some(prefix.as_bytes());
+        self.with(py, keyspace, |transaction, space| {
+            let range = crate::iter::range(space, (None, None), (true, false), prefix)?;
+            let keyspace = &space.keyspace;
+            Ok(py.detach(|| transaction.remove_range::<&[u8]>(keyspace, range.bounds()))?)
+        })
+    }
+
     /// An iterator over a range as the transaction sees it, with its own writes so far.
     #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
         include_stop=false, prefix=None, include_key=true, include_value=true, keyspace=None))]

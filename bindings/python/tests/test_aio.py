@@ -63,18 +63,20 @@ def test_batches(path):
     async def program():
         async with opened(path) as db:
             fruit = await db.keyspace("fruit")
+            await fruit.put(b"plum", b"blue")
             async with db.write_batch() as batch:
                 batch.put(b"a", b"1")
                 batch.put(b"pear", b"green", keyspace=fruit)
                 batch.delete(b"b")
-                assert len(batch) == 3
+                batch.delete_prefix(b"pl", keyspace=fruit)
+                assert len(batch) == 4
             with pytest.raises(ZeroDivisionError):
                 async with db.write_batch(transaction=True) as batch:
                     batch.put(b"b", b"2")
                     batch.delete_range(b"a", b"b")
                     1 / 0
             assert [entry async for entry in db] == [(b"a", b"1")]
-            assert await fruit.get(b"pear") == b"green"
+            assert [entry async for entry in fruit] == [(b"pear", b"green")]
 
     run(program())
 
@@ -288,6 +290,113 @@ def test_what_is_opened_can_be_awaited_or_be_a_block(path):
     run(program())
 
 
+def test_all_that_is_opened_has_one_form(path):
+    async def program():
+        async with opened(path) as db:
+            async with db.keyspace("space", ttl=60) as space:
+                assert space.ttl == 60
+                await space.put(b"k", b"old")
+            # A keyspace has nothing to close.
+            assert await space.get(b"k") == b"old"
+            await db.snapshot_named("monday")
+            async with db.snapshot() as snapshot, snapshot.keyspace("space") as then:
+                await space.put(b"k", b"new")
+                assert await then.get(b"k") == b"old"
+            for closed in (snapshot, then):
+                with pytest.raises(esker.ClosedError):
+                    await closed.get(b"k")
+            async with db.branch("trial") as trial, trial.keyspace("space") as there:
+                await there.put(b"k", b"tried")
+            async with db.open_branch("trial") as trial:
+                assert await (await trial.keyspace("space")).get(b"k") == b"tried"
+            async with db.open_named_snapshot("monday") as monday:
+                assert await (await monday.keyspace("space")).get(b"k") == b"old"
+            # The ends of these blocks leave the database open, and what lives in it.
+            assert not db.closed and await space.get(b"k") == b"new"
+            assert trial.branch_name == "trial" and await trial.get(b"k") is None
+            for missing in (db.open_branch("none"), db.open_named_snapshot("none")):
+                with pytest.raises(esker.BranchMissingError):
+                    async with missing:
+                        pass
+            # A task can be made of each, too.
+            tasks = [asyncio.create_task(call) for call in (
+                db.keyspace("space"), db.open_branch("trial"), db.open_value(b"k"),
+            )]
+            assert [type(task) for task in await asyncio.gather(*tasks)] == [
+                aio.Keyspace, aio.DB, type(None)
+            ]
+            # ``close`` of a branch closes all.
+            await trial.close()
+            assert db.closed
+
+    run(program())
+
+
+def test_iterators_of_transactions(path):
+    async def program():
+        async with opened(path) as db:
+            keys = [b"%04d" % number for number in range(3000)]
+            space = await db.keyspace("space")
+            await space.update((key, b"") for key in keys)
+            async with db.transaction() as tx:
+                await tx.put(b"0000x", b"own", keyspace=space)
+                iterator = tx.iterator(keyspace=space, include_value=False)
+                await tx.put(b"0000y", b"later", keyspace=space)
+                seen = [key async for key in iterator]
+                assert seen == [keys[0], b"0000x", *keys[1:]]
+                async with tx.iterator(keyspace=space, start=b"2", reverse=True) as iterator:
+                    assert await anext(iterator) == (b"2999", b"")
+                    assert await anext(iterator) == (b"2998", b"")
+                with pytest.raises(esker.ClosedError):
+                    await anext(iterator)
+                with pytest.raises(TypeError):
+                    tx.iterator(beginning=b"k")
+                await tx.put(b"k", b"v")
+                assert [entry async for entry in tx] == [(b"k", b"v")]
+                assert await tx.entries() == [(b"k", b"v")]
+            with pytest.raises(esker.ClosedError):
+                tx.iterator()
+            # What was fetched was read: a write there is a conflict.
+            with pytest.raises(esker.ConflictError):
+                async with db.transaction() as tx:
+                    assert (await anext(tx.iterator(keyspace=space)))[0] == keys[0]
+                    await space.put(keys[5], b"of another")
+                    await tx.put(b"k", b"w")
+            # What was not, was not.
+            async with db.transaction() as tx:
+                assert (await anext(tx.iterator(keyspace=space)))[0] == keys[0]
+                await space.put(keys[2000], b"of another")
+                await tx.put(b"k", b"w")
+            assert await db.get(b"k") == b"w"
+
+    run(program())
+
+
+def test_a_keyspace_has_the_calls_of_a_mapping(path):
+    async def program():
+        async with opened(path) as db:
+            space = await db.keyspace("space")
+            await space.update({b"a": b"1", b"b": b"2"})
+            await space.update([(b"c", b"3")])
+            assert [key async for key in space.keys()] == [b"a", b"b", b"c"]
+            assert [value async for value in space.values()] == [b"1", b"2", b"3"]
+            assert [entry async for entry in space.items()] == [
+                (b"a", b"1"), (b"b", b"2"), (b"c", b"3"),
+            ]
+            assert await space.pop(b"b") == b"2" and await space.pop(b"b", None) is None
+            with pytest.raises(KeyError):
+                await space.pop(b"b")
+            assert await space.setdefault(b"a", b"9") == b"1"
+            assert await space.setdefault(b"d", b"4") == b"4"
+            assert await space.popitem() == (b"a", b"1")
+            await space.clear()
+            assert await space.length() == 0
+            with pytest.raises(KeyError):
+                await space.popitem()
+
+    run(program())
+
+
 def test_values_in_pieces_ingestions_and_the_rest(path):
     import io
 
@@ -295,11 +404,16 @@ def test_values_in_pieces_ingestions_and_the_rest(path):
         async with opened(path) as db:
             content = bytes(range(256)) * 10_000
             assert await db.put_from(b"film", io.BytesIO(content)) == len(content)
-            async with await db.open_value(b"film") as value:
+            async with db.open_value(b"film") as value:
                 assert await value.read(3) == b"\x00\x01\x02"
                 await value.seek(-2, 2)
                 assert await value.read() == b"\xfe\xff"
+            with pytest.raises(ValueError, match="closed"):
+                await value.read()
+            async with db.open_value(b"none") as value:
+                assert value is None
             assert await db.open_value(b"none") is None
+            assert await db.get_buffer(b"film") == content
             cities = await db.keyspace("cities")
             async with db.ingestion() as ingestion:
                 await ingestion.put(b"Bergen", b"Norway", keyspace=cities)
@@ -320,6 +434,9 @@ def test_values_in_pieces_ingestions_and_the_rest(path):
                 await tx.put(b"x", b"1")
                 point = await tx.savepoint()
                 await tx.delete_range(b"x", b"y")
+                assert not await tx.contains(b"x")
+                await tx.rollback_to(point)
+                await tx.delete_prefix(b"x")
                 assert not await tx.contains(b"x")
                 await tx.rollback_to(point)
                 assert await tx.multi_get([b"x", b"y"]) == [b"1", None]
@@ -344,15 +461,16 @@ def test_nothing_of_the_plain_interface_is_missing():
         "arrow", "raw_iterator",
         # Properties of the object itself.
         "db", "name", "id",
-        # Here it is ``entries``.
-        "iterator",
+        # A part of how iterators here work.
+        "fetch",
         # Here it is ``contains`` and ``length``.
         "__contains__", "__len__",
     }
     pairs = [
         (esker.DB, aio.DB), (esker.Snapshot, aio.Snapshot), (esker.WriteBatch, aio.WriteBatch),
         (esker.Transaction, aio.Transaction), (esker.Ingestion, aio.Ingestion),
-        (esker.PrefixedDB, aio.PrefixedDB),
+        (esker.PrefixedDB, aio.PrefixedDB), (esker.Keyspace, aio.Keyspace),
+        (esker.Iterator, aio.Iterator), (esker.TransactionIterator, aio.TransactionIterator),
     ]
     for plain, here in pairs:
         names = {name for name in dir(plain) if not name.startswith("_")}

@@ -125,6 +125,37 @@ def test_delete_prefix_and_clear(db):
     assert list(db) == []
 
 
+def test_a_batch_deletes_prefixes(db):
+    def order(a, b):
+        return (a > b) - (a < b)
+
+    space = db.keyspace("space")
+    numbers = db.keyspace("numbers", comparator=order, comparator_name=b"own order")
+    keys = [b"a", b"p", b"p1", b"p\xff", b"p\xff\xff", b"q", b"\xff", b"\xff1"]
+    for key in keys:
+        db.put(key, b"")
+        space[key] = b""
+    with db.write_batch() as batch:
+        batch.put(b"p2", b"lost")
+        batch.delete_prefix(b"p")
+        batch.put(b"p3", b"kept")
+        batch.delete_prefix(bytearray(b"\xff"), keyspace=space)
+        with pytest.raises(esker.InvalidArgumentError):
+            batch.delete_prefix(b"1", keyspace=numbers)
+        assert len(batch) == 4 and b"p" in db
+    assert [key for key, _ in db] == [b"a", b"p3", b"q", b"\xff", b"\xff1"]
+    assert list(space) == keys[:-2]
+    # In the part behind a prefix, and all of it.
+    part = db.prefixed_db(b"\xff")
+    with part.write_batch() as batch:
+        batch.delete_prefix(b"1")
+    assert [key for key, _ in db] == [b"a", b"p3", b"q", b"\xff"]
+    with db.write_batch() as batch:
+        batch.delete_prefix(b"", keyspace=part)
+        batch.delete_prefix(b"", keyspace=space)
+    assert [key for key, _ in db] == [b"a", b"p3", b"q"] and not space
+
+
 def test_delete_range_of_a_prefixed_database_keeps_to_it(db):
     for key in (b"a", b"p", b"p1", b"p2", b"q"):
         db.put(key, b"")

@@ -260,7 +260,10 @@ def test_the_interpreter_goes_on_while_the_engine_waits(db):
 
 def test_a_forked_child_is_refused_and_its_parent_goes_on(db):
     db.put(b"k", b"v")
+    db.put(b"long", b"v" * 500)
+    db.flush()
     iterator, snapshot, batch = db.iterator(), db.snapshot(), db.write_batch()
+    view = db.get_buffer(b"long")
     read, write = os.pipe()
     with warnings.catch_warnings():
         # Newer interpreters warn of forks in programs with threads, which is what this is about.
@@ -270,6 +273,7 @@ def test_a_forked_child_is_refused_and_its_parent_goes_on(db):
         answers = []
         for call in (
             lambda: db.get(b"k"),
+            lambda: db.get_buffer(b"k"),
             lambda: db.put(b"k", b"w"),
             lambda: next(iterator),
             lambda: snapshot.get(b"k"),
@@ -283,14 +287,15 @@ def test_a_forked_child_is_refused_and_its_parent_goes_on(db):
                 answers.append("nothing")
             except BaseException as error:  # noqa: BLE001 - it is told to the parent
                 answers.append(type(error).__name__)
-        del iterator, snapshot, batch
+        answers.append(str(view == b"v" * 500))
+        del iterator, snapshot, batch, view
         os.write(write, ",".join(answers).encode())
         os._exit(0)
     os.close(write)
     with open(read) as pipe:
         answers = pipe.read().split(",")
     assert os.waitpid(child, 0)[1] == 0
-    assert answers == ["ForkedError"] * 8
+    assert answers == ["ForkedError"] * 9 + ["True"]
     assert db.get(b"k") == b"v" and next(iterator) == (b"k", b"v")
 
 

@@ -53,6 +53,29 @@ def test_an_exception_rolls_back(db):
         db.transaction(durability="none")
 
 
+def test_a_transaction_deletes_prefixes(db):
+    space = db.keyspace("space")
+    for key in (b"a", b"p", b"p1", b"p\xff", b"q"):
+        db.put(key, b"")
+        space[key] = b""
+    with db.transaction() as tx:
+        tx.put(b"p2", b"lost")
+        tx.delete_prefix(b"p")
+        tx.put(b"p3", b"kept")
+        tx.delete_prefix(bytearray(b"p\xff"), keyspace=space)
+        assert [key for key, _ in tx] == [b"a", b"p3", b"q"]
+        point = tx.savepoint()
+        tx.delete_prefix(b"", keyspace=space)
+        assert list(tx.iterator(keyspace=space)) == []
+        tx.rollback_to(point)
+        assert b"p" in db and b"p\xff" in space
+    assert [key for key, _ in db] == [b"a", b"p3", b"q"]
+    assert list(space) == [b"a", b"p", b"p1", b"q"]
+    with db.transaction() as tx:
+        tx.delete_prefix(b"3", keyspace=db.prefixed_db(b"p"))
+    assert [key for key, _ in db] == [b"a", b"q"]
+
+
 def test_conflicts(db):
     db.put(b"seat", b"free")
     tx = db.transaction()

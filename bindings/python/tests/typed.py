@@ -12,6 +12,7 @@ def program(path: str) -> None:
         assert_type(db.get(b"k"), bytes | None)
         assert_type(db.get(bytearray(b"k"), b""), bytes)
         assert_type(db.get(memoryview(b"k"), 7), bytes | int)
+        assert_type(db.get_buffer(b"k"), memoryview | None)
         db.put(b"k", memoryview(b"v"), sync=True)
         db.put("k", b"v")  # type: ignore[arg-type]
         for key, value in db:
@@ -35,6 +36,7 @@ def program(path: str) -> None:
         assert_type(db.multi_get([b"a", bytearray(b"b")]), list[bytes | None])
         with db.snapshot() as snapshot:
             assert_type(snapshot.get(b"k"), bytes | None)
+            assert_type(snapshot.get_buffer(b"k"), memoryview | None)
             assert_type(next(snapshot.iterator()), tuple[bytes, bytes])
         assert_type(db.prefixed_db(b"p").db, esker.DB)
         with db.transaction() as tx:

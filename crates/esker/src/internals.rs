@@ -25,3 +25,9 @@ layers! { directory catalog txn stats admission recovery monitor db inspect }
 pub mod cached {
     pub use crate::api::cached::*;
 }
+
+/// Values that are read where they lie, and borrow nothing.
+#[cfg(not(loom))]
+pub mod owned {
+    pub use crate::api::owned::*;
+}

@@ -7,6 +7,7 @@
 
 mod live;
 
+use esker::internals::owned::OwnedValue;
 use esker::{Batch, Db, Error, ErrorKind, Iter, Keyspace, Snapshot};
 use live::tiny;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -110,11 +111,14 @@ fn a_child_is_refused_and_its_parent_goes_on() {
             let first = 0_u64.to_be_bytes();
             let values = (more.get_pinned(first).unwrap(), more.get_reader(first).unwrap());
             assert!(values.0.is_some() && values.1.is_some());
+            let kept = OwnedValue::of_keyspace(&more, &first).unwrap();
+            assert!(kept.is_some());
             let code = in_a_child(|| {
                 drop(iter);
                 drop(snapshot);
                 drop(owned);
                 drop(values);
+                drop(kept);
                 0
             });
             assert_eq!(code, 0);

@@ -1,8 +1,10 @@
 """The asyncio interface: the same calls, awaited.
 
 Every call runs on a thread of a pool that belongs to the database, so the event loop goes on
-meanwhile; iterating fetches many entries per trip to the pool. What has to be closed, a database, a
-snapshot, a transaction, an ingestion, can be awaited, or be the subject of ``async with`` as it is.
+meanwhile; iterating fetches many entries per trip to the pool. What opens something can be awaited, or
+be the subject of ``async with`` as it is: ``async with db.snapshot() as snapshot``. The end of the block
+closes what was opened. A keyspace has nothing to close, and the block of a branch or of a named snapshot
+leaves the database open, because their ``close`` closes it for all.
 
 >>> import asyncio, tempfile
 >>> from esker import aio
@@ -22,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import itertools
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -41,6 +44,7 @@ __all__ = [
     "PrefixedDB",
     "Snapshot",
     "Transaction",
+    "TransactionIterator",
     "ValueReader",
     "WriteBatch",
     "open",
@@ -96,17 +100,16 @@ class _Closable:
         await self.close()
 
 
-_O = TypeVar("_O", bound=_Closable)
-
-
-class Opening(Coroutine[Any, Any, _O]):
-    """What opens something: ``await`` it, or use it with ``async with``, which closes what it
+class Opening(Coroutine[Any, Any, _T]):
+    """What opens something: ``await`` it, or use it with ``async with``, whose block closes what it
     opened."""
 
-    __slots__ = ("_opened", "_opening")
+    __slots__ = ("_closes", "_opened", "_opening")
 
-    def __init__(self, opening: Coroutine[Any, Any, _O]) -> None:
+    def __init__(self, opening: Coroutine[Any, Any, _T], *, closes: bool = True) -> None:
         self._opening = opening
+        self._closes = closes
+        self._opened: _Closable | None = None
 
     def send(self, value: Any) -> Any:
         return self._opening.send(value)
@@ -117,12 +120,16 @@ class Opening(Coroutine[Any, Any, _O]):
     def close(self) -> None:
         self._opening.close()
 
-    def __await__(self) -> Generator[Any, Any, _O]:
+    def __await__(self) -> Generator[Any, Any, _T]:
         return self._opening.__await__()
 
-    async def __aenter__(self) -> _O:
-        self._opened = await self._opening
-        return await self._opened.__aenter__()
+    async def __aenter__(self) -> _T:
+        opened = await self._opening
+        # There may be nothing to close, as where a value is missing.
+        if self._closes and isinstance(opened, _Closable):
+            self._opened = opened
+            await opened.__aenter__()
+        return opened
 
     async def __aexit__(
         self,
@@ -130,15 +137,17 @@ class Opening(Coroutine[Any, Any, _O]):
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._opened.__aexit__(exc_type, exc_value, traceback)
+        if self._opened is not None:
+            await self._opened.__aexit__(exc_type, exc_value, traceback)
 
 
-class Iterator(_Calls, Generic[_T]):
-    """An asynchronous iterator; made by ``iterator``. ``prev`` goes back."""
+class _Ahead(_Calls, _Closable, Generic[_T]):
+    """An asynchronous iterator that fetches ahead."""
 
     __slots__ = ("_ahead", "_count", "_lock", "_real")
+    _real: Any
 
-    def __init__(self, pool: ThreadPoolExecutor, make: Callable[[], esker.Iterator[_T]]) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, make: Callable[[], Any]) -> None:
         super().__init__(pool)
         # Made at once, because it shows the moment it is made.
         self._real = make()
@@ -146,18 +155,38 @@ class Iterator(_Calls, Generic[_T]):
         self._count = _FETCH_FIRST
         self._lock = asyncio.Lock()
 
+    def _fetch(self, count: int) -> list[_T]:
+        """The next entries; runs on a thread of the pool."""
+        raise NotImplementedError
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> _T:
         async with self._lock:
             if not self._ahead:
-                self._ahead = await self._call(self._real.fetch, self._count)
+                self._ahead = await self._call(self._fetch, self._count)
                 self._ahead.reverse()
                 self._count = min(self._count * 4, _FETCH_MOST)
             if not self._ahead:
                 raise StopAsyncIteration
             return self._ahead.pop()
+
+    async def close(self) -> None:
+        """Closes the iterator. May be called again."""
+        async with self._lock:
+            self._ahead = []
+            await self._call(self._real.close)
+
+
+class Iterator(_Ahead[_T]):
+    """An asynchronous iterator; made by ``iterator``. ``prev`` goes back."""
+
+    __slots__ = ()
+    _real: esker.Iterator[_T]
+
+    def _fetch(self, count: int) -> list[_T]:
+        return self._real.fetch(count)
 
     async def _settle(self) -> None:
         """Takes the real iterator back to what was seen of it."""
@@ -197,17 +226,17 @@ class Iterator(_Calls, Generic[_T]):
             self._ahead, self._count = [], _FETCH_FIRST
             await self._call(self._real.seek_to_stop)
 
-    async def close(self) -> None:
-        """Closes the iterator. May be called again."""
-        async with self._lock:
-            self._ahead = []
-            await self._call(self._real.close)
 
-    async def __aenter__(self) -> Self:
-        return self
+class TransactionIterator(_Ahead[_T]):
+    """An asynchronous iterator over what a transaction sees; made by its ``iterator``. What it has
+    fetched counts as read, which may be more than it has returned: sixteen entries at first, then
+    four times as many as before, up to 1,024."""
 
-    async def __aexit__(self, *exception: object) -> None:
-        await self.close()
+    __slots__ = ()
+    _real: esker.TransactionIterator[_T]
+
+    def _fetch(self, count: int) -> list[_T]:
+        return list(itertools.islice(self._real, count))
 
 
 _END: Any = object()
@@ -230,6 +259,11 @@ class _Reader(_Calls):
     async def get(self, key: Buffer, default: Any = None) -> Any:
         """The value under ``key``, or ``default``."""
         return await self._call(self._real.get, key, default)
+
+    async def get_buffer(self, key: Buffer) -> memoryview | None:
+        """A view of the value under ``key``, or ``None``, as :meth:`esker.DB.get_buffer`."""
+        view: memoryview | None = await self._call(self._real.get_buffer, key)
+        return view
 
     async def multi_get(self, keys: Iterable[Buffer]) -> list[bytes | None]:
         """The values under ``keys``, as of one moment."""
@@ -296,6 +330,10 @@ class WriteBatch(_Calls):
         """Adds a range delete of all keys from ``start`` up to, not including, ``stop``."""
         self._real.delete_range(start, stop, keyspace=_real(keyspace))
 
+    def delete_prefix(self, prefix: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds a range delete of all keys that begin with ``prefix``."""
+        self._real.delete_prefix(prefix, keyspace=_real(keyspace))
+
     def clear(self) -> None:
         """Removes all operations."""
         self._real.clear()
@@ -342,9 +380,13 @@ class Snapshot(_Reader, _Closable):
         super().__init__(pool)
         self._real = real
 
-    async def keyspace(self, name: str) -> Snapshot:
+    def keyspace(self, name: str) -> Opening[Snapshot]:
         """The state of another keyspace at the same moment."""
-        return Snapshot(self._pool, await self._call(self._real.keyspace, name))
+
+        async def opening() -> Snapshot:
+            return Snapshot(self._pool, await self._call(self._real.keyspace, name))
+
+        return Opening(opening())
 
     async def close(self) -> None:
         """Releases the snapshot."""
@@ -436,10 +478,14 @@ class Store(_Reader):
         size: int = await self._call(self._real.put_from, key, file)
         return size
 
-    async def open_value(self, key: Buffer) -> ValueReader | None:
+    def open_value(self, key: Buffer) -> Opening[ValueReader | None]:
         """A reader of the value under ``key``, or ``None``; as :meth:`esker.DB.open_value`."""
-        real = await self._call(self._real.open_value, key)
-        return None if real is None else ValueReader(self._pool, real)
+
+        async def opening() -> ValueReader | None:
+            real = await self._call(self._real.open_value, key)
+            return None if real is None else ValueReader(self._pool, real)
+
+        return Opening(opening())
 
     def ingestion(self) -> Opening[Ingestion]:
         """Begins an ingestion of entries in order, as :meth:`esker.DB.ingestion`."""
@@ -644,6 +690,36 @@ class Keyspace(Store):
         """How many entries there are, as ``len`` of an :class:`esker.Keyspace`."""
         return await self._call(self.real.__len__)
 
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """An asynchronous iterator over the entries, in the order of their keys."""
+        return self.iterator()
+
+    def keys(self) -> Iterator[bytes]:
+        """An asynchronous iterator over the keys, in order."""
+        return self.iterator(include_value=False)
+
+    def values(self) -> Iterator[bytes]:
+        """An asynchronous iterator over the values, in the order of their keys."""
+        return self.iterator(include_key=False)
+
+    async def pop(self, key: Buffer, *default: Any) -> Any:
+        """Removes ``key`` and returns its value, or ``default``; without one ``KeyError``."""
+        return await self._call(self.real.pop, key, *default)
+
+    async def popitem(self) -> tuple[bytes, bytes]:
+        """Removes the first entry and returns it; ``KeyError`` if there is none."""
+        return await self._call(self.real.popitem)
+
+    async def setdefault(self, key: Buffer, default: Buffer) -> bytes:
+        """The value under ``key``; if there is none, puts ``default`` there and returns it."""
+        value: bytes = await self._call(self.real.setdefault, key, default)
+        return value
+
+    async def update(self, other: Any = ()) -> None:
+        """Puts all entries of another mapping, or of pairs, or none; an iterable is iterated on a
+        thread of the pool."""
+        await self._call(self.real.update, other)
+
 
 class Transaction(_Calls, _Closable):
     """A transaction: commits at the end of the block, rolls back after an exception."""
@@ -699,6 +775,10 @@ class Transaction(_Calls, _Closable):
         """Removes all keys from ``start`` up to, not including, ``stop``."""
         await self._call(self._real.delete_range, start, stop, keyspace=_real(keyspace))
 
+    async def delete_prefix(self, prefix: Buffer, *, keyspace: Store | None = None) -> None:
+        """Removes all keys that begin with ``prefix``."""
+        await self._call(self._real.delete_prefix, prefix, keyspace=_real(keyspace))
+
     async def contains(self, key: Buffer) -> bool:
         """Whether ``key`` exists as the transaction sees it."""
         return await self._call(self._real.__contains__, key)
@@ -716,6 +796,17 @@ class Transaction(_Calls, _Closable):
     async def rollback_to(self, savepoint: esker.Savepoint) -> None:
         """Takes back what was written since the savepoint."""
         await self._call(self._real.rollback_to, savepoint)
+
+    def iterator(
+        self, *, keyspace: Store | None = None, **options: Any
+    ) -> TransactionIterator[Any]:
+        """An asynchronous iterator over a range as the transaction sees it, with its own writes so
+        far, with the options of :meth:`esker.Transaction.iterator`."""
+        make = functools.partial(self._real.iterator, keyspace=_real(keyspace), **options)
+        return TransactionIterator(self._pool, make)
+
+    def __aiter__(self) -> AsyncIterator[tuple[bytes, bytes]]:
+        return self.iterator()
 
     async def entries(self, *, keyspace: Store | None = None, **options: Any) -> list[Any]:
         """The entries of a range as the transaction sees them, with the options of
@@ -764,9 +855,13 @@ class DB(Store, _Closable):
         """Whether the database was closed."""
         return self.real.closed
 
-    async def keyspace(self, name: str, **options: Any) -> Keyspace:
+    def keyspace(self, name: str, **options: Any) -> Opening[Keyspace]:
         """Opens the keyspace of this name, and makes it on first use."""
-        return Keyspace(self._pool, await self._call(self._real.keyspace, name, **options))
+
+        async def opening() -> Keyspace:
+            return Keyspace(self._pool, await self._call(self._real.keyspace, name, **options))
+
+        return Opening(opening())
 
     async def keyspaces(self) -> list[str]:
         """The names of all keyspaces."""
@@ -818,13 +913,20 @@ class DB(Store, _Closable):
                 await transaction.rollback()
                 raise
 
-    async def branch(self, name: str) -> DB:
-        """Makes a branch of this database as it is now. Closing it closes the database for all."""
-        return DB(self._pool, await self._call(self.real.branch, name))
+    def _beside(self, call: Callable[[str], esker.DB], name: str) -> Opening[DB]:
+        async def opening() -> DB:
+            return DB(self._pool, await self._call(call, name))
 
-    async def open_branch(self, name: str) -> DB:
-        """Opens a branch that was made before."""
-        return DB(self._pool, await self._call(self.real.open_branch, name))
+        return Opening(opening(), closes=False)
+
+    def branch(self, name: str) -> Opening[DB]:
+        """Makes a branch of this database as it is now. Its ``close`` closes the database for all;
+        the end of its block does not."""
+        return self._beside(self.real.branch, name)
+
+    def open_branch(self, name: str) -> Opening[DB]:
+        """Opens a branch that was made before; closing as of :meth:`branch`."""
+        return self._beside(self.real.open_branch, name)
 
     async def branches(self) -> list[str]:
         """The names of all branches."""
@@ -843,9 +945,9 @@ class DB(Store, _Closable):
         """Keeps the present state under a name."""
         await self._call(self.real.snapshot_named, name)
 
-    async def open_named_snapshot(self, name: str) -> DB:
-        """Opens a named snapshot, for reading."""
-        return DB(self._pool, await self._call(self.real.open_named_snapshot, name))
+    def open_named_snapshot(self, name: str) -> Opening[DB]:
+        """Opens a named snapshot, for reading; closing as of :meth:`branch`."""
+        return self._beside(self.real.open_named_snapshot, name)
 
     async def named_snapshots(self) -> list[str]:
         """The names of all named snapshots."""

@@ -37,6 +37,17 @@ impl Recorder for Later {
     }
 }
 
+impl<R> Cached<R> {
+    /// What becomes of the value in turn.
+    #[inline]
+    pub(super) fn map<T>(self, then: impl FnOnce(R) -> T) -> Cached<T> {
+        match self {
+            Self::Known(found) => Cached::Known(found.map(then)),
+            Self::Unknown => Cached::Unknown,
+        }
+    }
+}
+
 /// Calls `take` with the value under a key, if memory answers: as [`Keyspace::get_with`] otherwise.
 ///
 /// # Errors
@@ -45,6 +56,18 @@ pub fn get_cached<R>(
     keyspace: &Keyspace,
     key: &[u8],
     take: impl FnOnce(&[u8]) -> R,
+) -> Result<Cached<R>> {
+    let mut short: ShortValue = [0; size_of::<ShortValue>()];
+    let lent = see_cached(keyspace, key, |value| value.lend(&mut short))?;
+    Ok(lent.map(|lent| take(lent.bytes(&short))))
+}
+
+/// Calls `take` with the value under a key where it lies, within the search, if memory answers.
+#[inline]
+pub(super) fn see_cached<R>(
+    keyspace: &Keyspace,
+    key: &[u8],
+    take: impl FnOnce(Seen<'_>) -> R,
 ) -> Result<Cached<R>> {
     let (core, keyspace) = (&keyspace.handle.core, &keyspace.state);
     core.check_open()?;
@@ -55,14 +78,12 @@ pub fn get_cached<R>(
     let Some(lane) = core.counters.untimed(Counter::Gets) else { return Ok(Cached::Unknown) };
     let at = keyspace.moment(None);
     let asked = Asked { keyspace, key, at, lane, leaves_pieces: false };
-    let mut short: ShortValue = [0; size_of::<ShortValue>()];
-    let (mut filters, mut copy) =
-        (Later::default(), Some(|value: Seen<'_>| value.lend(&mut short)));
+    let (mut filters, mut take) = (Later::default(), Some(take));
     let guard = pin();
     let state = core.state.load(&guard);
     let below = at.map_or_else(|| core.visible(), |at| at.seq);
     let search = core.search(&Bytewise, asked, below);
-    let answer = search.run(state, Access::Cached(&guard), &mut copy, &mut filters)?;
+    let answer = search.run(state, Access::Cached(&guard), &mut take, &mut filters)?;
     drop(guard);
     let found = match answer {
         Answer::Present(value) => Some(value),
@@ -77,7 +98,7 @@ pub fn get_cached<R>(
         }
     }
     keyspace.check_there()?;
-    Ok(Cached::Known(found.map(|value| take(value.bytes(&short)))))
+    Ok(Cached::Known(found))
 }
 
 #[cfg(test)]

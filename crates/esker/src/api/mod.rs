@@ -21,6 +21,7 @@ mod maintenance;
 mod offline;
 mod options;
 mod order_statistics;
+pub mod owned;
 mod pinned;
 mod range;
 mod reads;

@@ -1,6 +1,8 @@
 //! Values that are read where they lie, and how much of them may be kept.
 
 use super::{Place, fill, fresh, key, value};
+use esker::internals::cached::Cached;
+use esker::internals::owned::OwnedValue;
 use esker::{Append, Db, KeyspaceOptions, Options, PinnedValue};
 use esker_testkit::Rng;
 
@@ -57,6 +59,47 @@ fn values_of_all_kinds_can_be_pinned() {
         db.wait_until_idle().unwrap();
     }
     assert_eq!(pinned(&db), 0);
+}
+
+/// A value of a layer for another language: it keeps neither the database nor its directory.
+#[test]
+fn an_owned_value_outlives_its_database() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), super::small()).unwrap();
+    let fruit = db.keyspace("fruit").unwrap();
+    let red = [b'r'; 300];
+    fruit.insert("apple", red).unwrap();
+    let copied = OwnedValue::of_keyspace(&fruit, b"apple").unwrap().unwrap();
+    db.flush().unwrap();
+    let flushed = OwnedValue::of_keyspace(&fruit, b"apple").unwrap().unwrap();
+    assert_eq!((copied.copied(), flushed.copied()), (300, 0));
+    // The block is in memory, so a caller that must not wait gets it. A call that is to be timed does not, until one was.
+    let at_once = |_| {
+        fruit.get("kiwi").unwrap();
+        OwnedValue::cached(&fruit, b"apple").unwrap()
+    };
+    let Some(Cached::Known(Some(cached))) =
+        (0..2).map(at_once).find(|found| matches!(found, Cached::Known(_)))
+    else {
+        panic!("the value was in memory")
+    };
+    let snapshot = db.snapshot().unwrap();
+    fruit.insert("apple", "green").unwrap();
+    let before = OwnedValue::of_snapshot(&snapshot, &fruit, b"apple").unwrap().unwrap();
+    assert!(OwnedValue::of_snapshot(&snapshot, &fruit, b"kiwi").unwrap().is_none());
+    assert!(OwnedValue::of_keyspace(&fruit, b"kiwi").unwrap().is_none());
+    db.compact().unwrap();
+    assert!(pinned(&db) > 0);
+    // Closed by the last handle: an owned value is none.
+    drop((snapshot, fruit, db));
+    let db = Db::open_with(place.path(), super::small()).unwrap();
+    fill(&db, 0..5_000, 3);
+    db.compact().unwrap();
+    for value in [copied, flushed, cached, before] {
+        assert_eq!(*value, red);
+    }
+    db.close().unwrap();
+    assert!(OwnedValue::of_keyspace(&db.default_keyspace(), b"apple").is_err());
 }
 
 /// A program that keeps all values of a database gets copies when what it keeps is much.

@@ -2,7 +2,7 @@
 //! never written outside tests.
 
 use crate::lexer::{item_len, line_of, words};
-use crate::source::{all_crates, engine, everything, none_of, workspace};
+use crate::source::{all_crates, engine, everything, none_of, python, workspace};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -101,7 +101,7 @@ fn unsafe_code_lives_where_the_architecture_says() {
     let allowed = unsafe_modules();
     let mut findings = Vec::new();
     let mut used = BTreeSet::new();
-    for source in all_crates() {
+    for source in all_crates().into_iter().chain(python()) {
         let engine = source.name.starts_with("crates/esker/src/");
         let module = if engine { source.module() } else { source.name.as_str() };
         for at in words(&source.shipped, "unsafe") {

@@ -118,6 +118,13 @@ pub fn all_crates() -> Vec<Source> {
     sources
 }
 
+/// The sources of the layer for Python, whose crate is outside the workspace.
+pub fn python() -> Vec<Source> {
+    let root = workspace();
+    let files = files(&root.join("bindings/python/src"), ".rs");
+    files.into_iter().map(|path| Source::read(&root, &path)).collect()
+}
+
 #[track_caller]
 pub fn none_of(what: &str, mut findings: Vec<String>) {
     findings.sort();
