@@ -1382,8 +1382,12 @@ esker_code esker_clear(const esker_keyspace *keyspace, int32_t durability, esker
 
 /**
  * Reads the value under a key into `value`, or NULL if there is none; release it with
- * `esker_value_free`. The value is copied once, into its own memory. That is no part of the
- * interface: a later version may return a reference to a pinned block instead.
+ * `esker_value_free`. Its bytes stay as they are until then, whatever is written, and after the
+ * database was closed.
+ *
+ * A value of 4,096 bytes or more is not copied if it is in a file: it stays in its block, unless the
+ * block takes more than twice the memory of the value, or what iterators and values keep exceeds an
+ * eighth of the memory option. Others are copied once, into memory of their own.
  *
  * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
  * `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.

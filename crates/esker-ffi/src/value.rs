@@ -6,6 +6,7 @@
 use crate::border::{answer, free, give, quiet, shared, write_if};
 use crate::handle::kind;
 use crate::text::Text;
+use esker::internals::kept::{KeptValue, ValueInPlace};
 use esker::internals::stats::clients::Counted;
 use std::ffi::c_char;
 
@@ -15,19 +16,41 @@ pub struct esker_value(());
 
 kind!(esker_value, b"eskvalue", ValueInner);
 
-/// The value behind an [`esker_value`]: the bytes in their own memory. How the bytes are held is
-/// not part of the interface, so a later version may refer to a pinned block instead (R25).
+/// The value behind an [`esker_value`]. How the bytes are held is not part of the interface.
 #[derive(Debug)]
-pub(crate) struct ValueInner {
-    bytes: Vec<u8>,
-    /// Its part of what the program was handed.
-    _counted: Counted,
+pub(crate) enum ValueInner {
+    /// In their own memory.
+    Own {
+        bytes: Vec<u8>,
+        /// Its part of what the program was handed.
+        _counted: Counted,
+    },
+    /// In a block, which counts as what readers hold (R25).
+    InPlace(ValueInPlace),
+}
+
+impl ValueInner {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own { bytes, .. } => bytes,
+            Self::InPlace(value) => value.bytes(),
+        }
+    }
 }
 
 /// A value handle for bytes.
 pub(crate) fn give_value(bytes: Vec<u8>) -> *mut esker_value {
     let _counted = Counted::of(bytes.capacity());
-    give(ValueInner { bytes, _counted })
+    give(ValueInner::Own { bytes, _counted })
+}
+
+/// A value handle for what a get found; NULL where it found nothing.
+pub(crate) fn give_found(found: Option<KeptValue>) -> *mut esker_value {
+    match found {
+        None => std::ptr::null_mut(),
+        Some(KeptValue::Copied(bytes)) => give_value(bytes),
+        Some(KeptValue::InPlace(value)) => give(ValueInner::InPlace(value)),
+    }
 }
 
 /// A value handle for a text, followed by a zero byte that is not counted.
@@ -51,8 +74,8 @@ pub unsafe extern "C" fn esker_value_data(
     write_if(len, 0);
     quiet(std::ptr::null(), || {
         let value = shared(value)?;
-        write_if(len, value.bytes.len());
-        Ok(value.bytes.as_ptr().cast())
+        write_if(len, value.bytes().len());
+        Ok(value.bytes().as_ptr().cast())
     })
 }
 

@@ -16,6 +16,7 @@ mod explain;
 mod handle;
 mod ingestion;
 mod iterator;
+pub mod kept;
 mod keyspace;
 mod maintenance;
 mod offline;

@@ -1,6 +1,7 @@
 //! Values that are read where they lie, and how much of them may be kept.
 
 use super::{Place, fill, fresh, key, value};
+use esker::internals::kept::{KeptValue, ValueInPlace, get_kept};
 use esker::{Append, Db, KeyspaceOptions, Options, PinnedValue};
 use esker_testkit::Rng;
 
@@ -128,4 +129,91 @@ fn a_function_is_lent_values_of_all_lengths() {
         }
     }
     assert_eq!(space.get_with("none", <[u8]>::len).unwrap(), None);
+}
+
+/// A value that is kept where it lies.
+fn in_place(found: Option<KeptValue>) -> ValueInPlace {
+    match found {
+        Some(KeptValue::InPlace(value)) => value,
+        other => panic!("it is {}", if other.is_some() { "a copy" } else { "not there" }),
+    }
+}
+
+fn is_copy(found: Option<KeptValue>, expected: &[u8]) -> bool {
+    matches!(found, Some(KeptValue::Copied(bytes)) if bytes == expected)
+}
+
+#[test]
+fn a_kept_value_outlives_its_key_and_its_database() {
+    let (place, db) = fresh();
+    let all = db.default_keyspace();
+    all.insert("long", [1; 4096]).unwrap();
+    all.insert("short", [2; 4095]).unwrap();
+    let of_snapshot = db.snapshot().unwrap();
+    assert!(is_copy(get_kept(&all, None, b"long").unwrap(), &[1; 4096]), "it is in memory");
+    db.flush().unwrap();
+    assert!(is_copy(get_kept(&all, None, b"short").unwrap(), &[2; 4095]));
+    assert!(get_kept(&all, None, b"none").unwrap().is_none());
+    let long = in_place(get_kept(&all, None, b"long").unwrap());
+    all.remove("long").unwrap();
+    let before = in_place(get_kept(&all, Some(&of_snapshot), b"long").unwrap());
+    assert!(get_kept(&all, None, b"long").unwrap().is_none());
+    assert!(pinned(&db) >= 2 * 4096);
+    drop(of_snapshot);
+    db.compact().unwrap();
+    drop(all);
+    db.close().unwrap();
+    assert_eq!((long.bytes(), before.bytes()), (&[1; 4096][..], &[1; 4096][..]));
+    drop(db);
+    // It does not keep the directory locked, and its memory is its own.
+    let db = Db::open(place.path()).unwrap();
+    assert_eq!(pinned(&db), 0);
+    db.insert("long", [3; 4096]).unwrap();
+    db.flush().unwrap();
+    let again = in_place(get_kept(&db.default_keyspace(), None, b"long").unwrap());
+    drop(before);
+    assert_eq!((long.bytes(), again.bytes()), (&[1; 4096][..], &[3; 4096][..]));
+    drop((long, db));
+    assert_eq!(again.bytes(), [3; 4096]);
+}
+
+/// So a program that keeps values takes at most twice their bytes for them.
+#[test]
+fn a_value_in_a_block_of_many_is_copied() {
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(16 << 20);
+    options.block_bytes = 32 << 10;
+    // Values that are separated from their keys have blocks of their own.
+    options.separate_values_from = None;
+    let db = Db::open_with(place.path(), options).unwrap();
+    let all = db.default_keyspace();
+    (0..20_u8).for_each(|n| all.insert([n], vec![n; 5000]).unwrap());
+    db.flush().unwrap();
+    assert!(is_copy(get_kept(&all, None, &[7]).unwrap(), &[7; 5000]));
+    assert_eq!(pinned(&db), 0);
+}
+
+#[test]
+fn kept_values_have_the_bound_of_pinned_ones() {
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(MEMORY);
+    let db = Db::open_with(place.path(), options).unwrap();
+    let all = db.default_keyspace();
+    (0..100_u8).for_each(|n| all.insert([n], vec![n; 8000]).unwrap());
+    db.flush().unwrap();
+    let kept: Vec<_> = (0..100_u8).map(|n| get_kept(&all, None, &[n]).unwrap().unwrap()).collect();
+    assert!((MEMORY / 16..=BOUND).contains(&pinned(&db)), "{} bytes are pinned", pinned(&db));
+    let copies = kept.iter().filter(|found| matches!(found, KeptValue::Copied(_))).count();
+    assert!((50..100).contains(&copies), "{copies} of 100 values are copies");
+    for (n, found) in kept.into_iter().enumerate() {
+        let bytes = match &found {
+            KeptValue::Copied(bytes) => bytes,
+            KeptValue::InPlace(value) => value.bytes(),
+        };
+        assert_eq!(bytes, vec![n as u8; 8000]);
+    }
+    assert_eq!(pinned(&db), 0);
+    drop(in_place(get_kept(&all, None, &[7]).unwrap()));
 }
