@@ -535,6 +535,14 @@ typedef int (*esker_compare)(void *context, const char *a, size_t a_len, const c
 typedef void (*esker_destroy)(void *context);
 
 /**
+ * Says whether a long call is to end: true ends it. It gets the `context` of that call, on the thread
+ * that made it, before the call waits and about twenty times a second while it does. It may look at
+ * a flag that a handler of signals, a timer or another thread sets, and it may call this library. It
+ * must return (no `longjmp`, no exception).
+ */
+typedef bool (*esker_interrupted)(void *context);
+
+/**
  * Applies operands, from old to new, to the value of a key; `existing` is NULL if there is none.
  * It passes the result to `esker_sink_put`; if it does not, the key has no value. It returns 0, or
  * another number if the operands cannot be applied: reads of the key then fail with
@@ -1467,11 +1475,49 @@ esker_code esker_approximate_size(const esker_keyspace *keyspace,
 esker_code esker_flush(const esker_db *db, esker_error **error);
 
 /**
+ * As `esker_flush`, until `interrupted` returns true. An interrupted flush goes on in the background as
+ * far as it was begun. What is in memory is in the log as before, unless it was written with
+ * `ESKER_DURABILITY_BUFFERED`.
+ *
+ * Errors: as `esker_flush`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_flush_until(const esker_db *db,
+                             esker_interrupted interrupted,
+                             void *context,
+                             esker_error **error);
+
+/**
  * Flushes, and compacts what a compaction can make smaller, in all keyspaces.
  *
  * Errors: as `esker_keyspace_compact`.
  */
 esker_code esker_compact(const esker_db *db, esker_error **error);
+
+/**
+ * As `esker_compact`, until `interrupted` returns true. An interrupted compaction loses nothing: what is
+ * compacted stays so, what has been begun ends in the background, and the rest is taken back, unless
+ * it is due anyway or another call waits for it. A later compaction goes on with what is left.
+ *
+ * Errors: as `esker_compact`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_compact_until(const esker_db *db,
+                               esker_interrupted interrupted,
+                               void *context,
+                               esker_error **error);
+
+/**
+ * As `esker_keyspace_compact`, until `interrupted` returns true: as `esker_compact_until`.
+ *
+ * Errors: as `esker_keyspace_compact`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_keyspace_compact_until(const esker_keyspace *keyspace,
+                                        const void *start,
+                                        size_t start_len,
+                                        const void *end,
+                                        size_t end_len,
+                                        esker_interrupted interrupted,
+                                        void *context,
+                                        esker_error **error);
 
 /**
  * Waits until no background work is left.
@@ -1510,6 +1556,19 @@ esker_code esker_verify(const esker_db *db,
                         size_t *problems,
                         esker_value **json,
                         esker_error **error);
+
+/**
+ * As `esker_verify`, until `interrupted` returns true, which is called before each part of a file that
+ * is read. An end by it is no error of this call: `ended`, which may be NULL, and `interrupted` in the
+ * report say that the report is about what was read until then.
+ */
+esker_code esker_verify_until(const esker_db *db,
+                              esker_interrupted interrupted,
+                              void *context,
+                              bool *ended,
+                              size_t *problems,
+                              esker_value **json,
+                              esker_error **error);
 
 /**
  * Reports, as JSON, what is intact in the database in a directory, what is lost, and what
@@ -2202,7 +2261,9 @@ size_t esker_list_len(const esker_list *list);
  * The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
  * goes to `len`, which may be NULL. The text lives as long as the list.
  */
-const char *esker_list_get(const esker_list *list, size_t index, size_t *len);
+const char *esker_list_get(const esker_list *list,
+                           size_t index,
+                           size_t *len);
 
 /**
  * Frees a list. NULL is fine.

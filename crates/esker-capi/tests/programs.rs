@@ -74,6 +74,11 @@ fn values_stay_as_they_were_read() {
 }
 
 #[test]
+fn a_program_ends_long_calls() {
+    passes("interrupted.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -161,6 +166,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("ingestion.c", vec![]),
         ("streamed.c", vec![]),
         ("values.c", vec![]),
+        ("interrupted.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

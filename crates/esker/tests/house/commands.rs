@@ -25,7 +25,12 @@ const PROGRAMS: [(&str, &str, usize, By); 15] = [
         By::Test("test_program::test_the_program_that_the_readme_shows"),
     ),
     ("crates/esker/src/guide.md", "", 19, By::Doctest("crates/esker/src/lib.rs")),
-    ("docs/c.md", "c", 2, By::Test("guide::the_second_program_of_the_guide_stores_a_file")),
+    (
+        "docs/c.md",
+        "c",
+        3,
+        By::Test("guide::the_third_program_of_the_guide_ends_a_compaction_when_it_gets_a_signal"),
+    ),
     ("docs/c.md", "text", 1, By::Test("guide::the_first_program_of_the_guide_runs_as_printed")),
     ("docs/dump-format.md", "", 1, By::Nothing("the numbers of this dump are made up")),
     ("docs/file-formats.md", "", 3, By::Nothing("directories and grammars")),
