@@ -472,7 +472,7 @@ typedef struct esker_keyspace esker_keyspace;
 typedef struct esker_keyspace_options esker_keyspace_options;
 
 /**
- * A list of names. Free it with `esker_list_free`.
+ * A list of names or keys. Free it with `esker_list_free`.
  */
 typedef struct esker_list esker_list;
 
@@ -759,6 +759,49 @@ esker_code esker_comparator_new(const char *stored_name,
  * it go on using it.
  */
 void esker_comparator_free(esker_comparator *comparator);
+
+/**
+ * Counts the entries from `start` up to, not including, `end`, as they are now. NULL with the length 0
+ * means no bound on that side. What a run segment alone holds of the range is known without reading
+ * it; entries elsewhere are read. Errors: as `esker_get`.
+ */
+esker_code esker_count(const esker_keyspace *keyspace,
+                       const void *start,
+                       size_t start_len,
+                       const void *end,
+                       size_t end_len,
+                       uint64_t *entries,
+                       esker_error **error);
+
+/**
+ * Estimates the number of entries from `start` up to, not including, `end`, without reading any.
+ * `entries` is the middle of what is possible, and `deviation`, which may be NULL, says by how many it
+ * may be wrong, up or down; 0: it is exact. Otherwise as `esker_count`.
+ */
+esker_code esker_approximate_count(const esker_keyspace *keyspace,
+                                   const void *start,
+                                   size_t start_len,
+                                   const void *end,
+                                   size_t end_len,
+                                   uint64_t *entries,
+                                   uint64_t *deviation,
+                                   esker_error **error);
+
+/**
+ * Lists keys that cut the range from `start` up to, not including, `end` into parts of about equal
+ * bytes, for scans by several threads: at most `parts - 1`, in order, strictly within the range. It
+ * reads nothing and knows only run segments, of about 1 MiB: a range of few of them gives fewer keys,
+ * and entries that were not flushed do not count. NULL with the length 0 means no bound on that
+ * side. Free the list with `esker_list_free`. Errors: as `esker_get`.
+ */
+esker_code esker_split_points(const esker_keyspace *keyspace,
+                              const void *start,
+                              size_t start_len,
+                              const void *end,
+                              size_t end_len,
+                              size_t parts,
+                              esker_list **keys,
+                              esker_error **error);
 
 /**
  * The version of this library, such as `0.1.0`. The text is constant and ends with a zero byte.
@@ -2253,12 +2296,12 @@ const char *esker_value_data(const esker_value *value, size_t *len);
 void esker_value_free(esker_value *value);
 
 /**
- * The number of names in a list; 0 if the handle is no list.
+ * The number of names or keys in a list; 0 if the handle is no list.
  */
 size_t esker_list_len(const esker_list *list);
 
 /**
- * The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+ * The name or key at an index, counted from 0; NULL after the last. A zero byte follows it; its length
  * goes to `len`, which may be NULL. The text lives as long as the list.
  */
 const char *esker_list_get(const esker_list *list,

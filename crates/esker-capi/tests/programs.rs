@@ -74,6 +74,11 @@ fn values_stay_as_they_were_read() {
 }
 
 #[test]
+fn ranges_are_counted_and_cut() {
+    passes("counts.c", Language::C99);
+}
+
+#[test]
 fn a_program_ends_long_calls() {
     passes("interrupted.c", Language::C99);
 }
@@ -167,6 +172,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("streamed.c", vec![]),
         ("values.c", vec![]),
         ("interrupted.c", vec![]),
+        ("counts.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

@@ -86,24 +86,24 @@ pub unsafe extern "C" fn esker_value_free(value: *mut esker_value) {
     free(value);
 }
 
-/// A list of names. Free it with `esker_list_free`.
+/// A list of names or keys. Free it with `esker_list_free`.
 pub struct esker_list(());
 
 kind!(esker_list, b"eskelist", Vec<Text>);
 
-/// A list handle for names.
-pub(crate) fn give_list(names: Vec<String>) -> *mut esker_list {
+/// A list handle for names or keys.
+pub(crate) fn give_list<T: Into<Vec<u8>>>(names: Vec<T>) -> *mut esker_list {
     give(names.into_iter().map(Text::new).collect())
 }
 
-/// The number of names in a list; 0 if the handle is no list.
+/// The number of names or keys in a list; 0 if the handle is no list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_list_len(list: *const esker_list) -> usize {
     quiet(0, || Ok(shared(list)?.len()))
 }
 
-/// The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+/// The name or key at an index, counted from 0; NULL after the last. A zero byte follows it; its length
 /// goes to `len`, which may be NULL. The text lives as long as the list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
