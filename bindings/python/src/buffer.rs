@@ -9,7 +9,7 @@
 use crate::errors::Result;
 use esker::Keyspace;
 use esker::internals::cached::Cached;
-use esker::internals::owned::OwnedValue;
+use esker::internals::kept::{ValueInPlace, get_in_place, get_in_place_cached};
 use esker::internals::stats::clients::Counted;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use std::ffi::c_int;
 /// A value that is kept where it lies, for views of it.
 #[pyclass(frozen, module = "esker._esker")]
 struct KeptValue {
-    value: OwnedValue,
+    value: ValueInPlace,
     /// A copy, in the account of memory. A block that is kept is in the database's.
     _counted: Counted,
 }
@@ -35,7 +35,7 @@ impl KeptValue {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = &*slf.get().value;
+        let bytes = slf.get().value.bytes();
         let start = bytes.as_ptr().cast_mut().cast();
         // An object of the interpreter has no more than this many bytes, and neither has a slice of Rust.
         let len = bytes.len() as ffi::Py_ssize_t;
@@ -54,15 +54,15 @@ pub(crate) fn find(
     py: Python<'_>,
     keyspace: &Keyspace,
     key: &[u8],
-) -> esker::Result<Option<OwnedValue>> {
-    match OwnedValue::cached(keyspace, key)? {
+) -> esker::Result<Option<ValueInPlace>> {
+    match get_in_place_cached(keyspace, key)? {
         Cached::Known(found) => Ok(found),
-        Cached::Unknown => py.detach(|| OwnedValue::of_keyspace(keyspace, key)),
+        Cached::Unknown => py.detach(|| get_in_place(keyspace, None, key)),
     }
 }
 
 /// A read-only view of a value.
-pub(crate) fn view(py: Python<'_>, value: OwnedValue) -> Result<Bound<'_, PyMemoryView>> {
+pub(crate) fn view(py: Python<'_>, value: ValueInPlace) -> Result<Bound<'_, PyMemoryView>> {
     let _counted = Counted::of(value.copied());
     let kept = Bound::new(py, KeptValue { value, _counted })?;
     Ok(PyMemoryView::from(&kept)?)

@@ -8,7 +8,7 @@ use crate::iter::{Iterator, Wish};
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::store::{keys_of, values_of};
-use esker::internals::owned::OwnedValue;
+use esker::internals::kept::get_in_place;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMemoryView};
@@ -71,7 +71,7 @@ impl Snapshot {
     ) -> Result<Option<Bound<'py, PyMemoryView>>> {
         let (snapshot, keyspace) = (self.snapshot(py)?, &self.space.keyspace);
         let found = self.space.with_key(key.as_bytes(), |key| {
-            py.detach(move || OwnedValue::of_snapshot(&snapshot, keyspace, key))
+            py.detach(move || get_in_place(keyspace, Some(&snapshot), key))
         })?;
         found.map(|value| buffer::view(py, value)).transpose()
     }

@@ -472,7 +472,7 @@ typedef struct esker_keyspace esker_keyspace;
 typedef struct esker_keyspace_options esker_keyspace_options;
 
 /**
- * A list of names. Free it with `esker_list_free`.
+ * A list of names or keys. Free it with `esker_list_free`.
  */
 typedef struct esker_list esker_list;
 
@@ -533,6 +533,14 @@ typedef int (*esker_compare)(void *context, const char *a, size_t a_len, const c
  * Called once, from any thread, with a context that nothing uses any more. NULL: nothing to do.
  */
 typedef void (*esker_destroy)(void *context);
+
+/**
+ * Says whether a long call is to end: true ends it. It gets the `context` of that call, on the thread
+ * that made it, before the call waits and about twenty times a second while it does. It may look at
+ * a flag that a handler of signals, a timer or another thread sets, and it may call this library. It
+ * must return (no `longjmp`, no exception).
+ */
+typedef bool (*esker_interrupted)(void *context);
 
 /**
  * Applies operands, from old to new, to the value of a key; `existing` is NULL if there is none.
@@ -751,6 +759,49 @@ esker_code esker_comparator_new(const char *stored_name,
  * it go on using it.
  */
 void esker_comparator_free(esker_comparator *comparator);
+
+/**
+ * Counts the entries from `start` up to, not including, `end`, as they are now. NULL with the length 0
+ * means no bound on that side. What a run segment alone holds of the range is known without reading
+ * it; entries elsewhere are read. Errors: as `esker_get`.
+ */
+esker_code esker_count(const esker_keyspace *keyspace,
+                       const void *start,
+                       size_t start_len,
+                       const void *end,
+                       size_t end_len,
+                       uint64_t *entries,
+                       esker_error **error);
+
+/**
+ * Estimates the number of entries from `start` up to, not including, `end`, without reading any.
+ * `entries` is the middle of what is possible, and `deviation`, which may be NULL, says by how many it
+ * may be wrong, up or down; 0: it is exact. Otherwise as `esker_count`.
+ */
+esker_code esker_approximate_count(const esker_keyspace *keyspace,
+                                   const void *start,
+                                   size_t start_len,
+                                   const void *end,
+                                   size_t end_len,
+                                   uint64_t *entries,
+                                   uint64_t *deviation,
+                                   esker_error **error);
+
+/**
+ * Lists keys that cut the range from `start` up to, not including, `end` into parts of about equal
+ * bytes, for scans by several threads: at most `parts - 1`, in order, strictly within the range. It
+ * reads nothing and knows only run segments, of about 1 MiB: a range of few of them gives fewer keys,
+ * and entries that were not flushed do not count. NULL with the length 0 means no bound on that
+ * side. Free the list with `esker_list_free`. Errors: as `esker_get`.
+ */
+esker_code esker_split_points(const esker_keyspace *keyspace,
+                              const void *start,
+                              size_t start_len,
+                              const void *end,
+                              size_t end_len,
+                              size_t parts,
+                              esker_list **keys,
+                              esker_error **error);
 
 /**
  * The version of this library, such as `0.1.0`. The text is constant and ends with a zero byte.
@@ -1382,8 +1433,12 @@ esker_code esker_clear(const esker_keyspace *keyspace, int32_t durability, esker
 
 /**
  * Reads the value under a key into `value`, or NULL if there is none; release it with
- * `esker_value_free`. The value is copied once, into its own memory. That is no part of the
- * interface: a later version may return a reference to a pinned block instead.
+ * `esker_value_free`. Its bytes stay as they are until then, whatever is written, and after the
+ * database was closed.
+ *
+ * A value of 4,096 bytes or more is not copied if it is in a file: it stays in its block, unless the
+ * block takes more than twice the memory of the value, or what iterators and values keep exceeds an
+ * eighth of the memory option. Others are copied once, into memory of their own.
  *
  * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
  * `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.
@@ -1463,11 +1518,49 @@ esker_code esker_approximate_size(const esker_keyspace *keyspace,
 esker_code esker_flush(const esker_db *db, esker_error **error);
 
 /**
+ * As `esker_flush`, until `interrupted` returns true. An interrupted flush goes on in the background as
+ * far as it was begun. What is in memory is in the log as before, unless it was written with
+ * `ESKER_DURABILITY_BUFFERED`.
+ *
+ * Errors: as `esker_flush`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_flush_until(const esker_db *db,
+                             esker_interrupted interrupted,
+                             void *context,
+                             esker_error **error);
+
+/**
  * Flushes, and compacts what a compaction can make smaller, in all keyspaces.
  *
  * Errors: as `esker_keyspace_compact`.
  */
 esker_code esker_compact(const esker_db *db, esker_error **error);
+
+/**
+ * As `esker_compact`, until `interrupted` returns true. An interrupted compaction loses nothing: what is
+ * compacted stays so, what has been begun ends in the background, and the rest is taken back, unless
+ * it is due anyway or another call waits for it. A later compaction goes on with what is left.
+ *
+ * Errors: as `esker_compact`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_compact_until(const esker_db *db,
+                               esker_interrupted interrupted,
+                               void *context,
+                               esker_error **error);
+
+/**
+ * As `esker_keyspace_compact`, until `interrupted` returns true: as `esker_compact_until`.
+ *
+ * Errors: as `esker_keyspace_compact`; `ESKER_INTERRUPTED`.
+ */
+esker_code esker_keyspace_compact_until(const esker_keyspace *keyspace,
+                                        const void *start,
+                                        size_t start_len,
+                                        const void *end,
+                                        size_t end_len,
+                                        esker_interrupted interrupted,
+                                        void *context,
+                                        esker_error **error);
 
 /**
  * Waits until no background work is left.
@@ -1506,6 +1599,19 @@ esker_code esker_verify(const esker_db *db,
                         size_t *problems,
                         esker_value **json,
                         esker_error **error);
+
+/**
+ * As `esker_verify`, until `interrupted` returns true, which is called before each part of a file that
+ * is read. An end by it is no error of this call: `ended`, which may be NULL, and `interrupted` in the
+ * report say that the report is about what was read until then.
+ */
+esker_code esker_verify_until(const esker_db *db,
+                              esker_interrupted interrupted,
+                              void *context,
+                              bool *ended,
+                              size_t *problems,
+                              esker_value **json,
+                              esker_error **error);
 
 /**
  * Reports, as JSON, what is intact in the database in a directory, what is lost, and what
@@ -2190,15 +2296,17 @@ const char *esker_value_data(const esker_value *value, size_t *len);
 void esker_value_free(esker_value *value);
 
 /**
- * The number of names in a list; 0 if the handle is no list.
+ * The number of names or keys in a list; 0 if the handle is no list.
  */
 size_t esker_list_len(const esker_list *list);
 
 /**
- * The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+ * The name or key at an index, counted from 0; NULL after the last. A zero byte follows it; its length
  * goes to `len`, which may be NULL. The text lives as long as the list.
  */
-const char *esker_list_get(const esker_list *list, size_t index, size_t *len);
+const char *esker_list_get(const esker_list *list,
+                           size_t index,
+                           size_t *len);
 
 /**
  * Frees a list. NULL is fine.

@@ -73,6 +73,50 @@ int main(void) {{
     assert_eq!(execute(&program, &[]), "what the disk holds\n");
 }
 
+#[test]
+fn the_third_program_of_the_guide_ends_a_compaction_when_it_gets_a_signal() {
+    if !has(Language::C99) {
+        return;
+    }
+    let guide = fs::read_to_string(support::workspace().join("docs/c.md")).unwrap();
+    let third = guide.split("```c\n").nth(3).unwrap().split("```").next().unwrap();
+    let (function, call) = third.rsplit_once("\n\n").unwrap();
+    let program = format!(
+        r#"#include "esker.h"
+#include <signal.h>
+#include <stdio.h>
+
+{function}
+
+static void handler(int signal) {{
+  (void)signal;
+  ended = 1;
+}}
+
+int main(void) {{
+  esker_error *error;
+  esker_db *db;
+  esker_keyspace *all;
+  if (esker_open("my-database", ESKER_NUL, NULL, &db, &error) != ESKER_OK) return 2;
+  if (esker_keyspace_open(db, "all", ESKER_NUL, NULL, &all, &error) != ESKER_OK) return 3;
+  if (esker_put(all, "k", 1, "v", 1, ESKER_DURABILITY_DEFAULT, &error) != ESKER_OK) return 4;
+  signal(SIGINT, handler);
+  raise(SIGINT);
+  {call}
+  puts(error != NULL ? "ended" : "compacted");
+  esker_keyspace_free(all);
+  if (esker_close(db, &error) != ESKER_OK) return 5;
+  esker_db_free(db);
+  return 0;
+}}
+"#
+    );
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third.c");
+    fs::write(&source, program).unwrap();
+    let program = compile(&source, Language::C99, Linked::Shared, "third", &[]);
+    assert_eq!(execute(&program, &[]), "ended\n");
+}
+
 /// What a program says where it fails, with a file in the place of its directory or not.
 fn failure_of(program: &Path, blocked: bool) -> String {
     let directory = tempfile::tempdir().unwrap();

@@ -69,6 +69,21 @@ fn values_come_and_go_in_pieces() {
 }
 
 #[test]
+fn values_stay_as_they_were_read() {
+    passes("values.c", Language::C99);
+}
+
+#[test]
+fn ranges_are_counted_and_cut() {
+    passes("counts.c", Language::C99);
+}
+
+#[test]
+fn a_program_ends_long_calls() {
+    passes("interrupted.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -155,6 +170,9 @@ fn nothing_is_lost_or_used_after_free() {
         ("branches.c", vec![]),
         ("ingestion.c", vec![]),
         ("streamed.c", vec![]),
+        ("values.c", vec![]),
+        ("interrupted.c", vec![]),
+        ("counts.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

@@ -11,7 +11,8 @@ use crate::fault::{Result, esker_error, misuse};
 use crate::handle::kind;
 use crate::options::durability;
 use crate::text::Text;
-use crate::value::{esker_value, give_text, give_value};
+use crate::value::{esker_value, give_found, give_text, give_value};
+use esker::internals::kept::get_kept;
 use esker::{Batch, Db, Keyspace};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
@@ -361,8 +362,12 @@ unsafe fn removed(
 }
 
 /// Reads the value under a key into `value`, or NULL if there is none; release it with
-/// `esker_value_free`. The value is copied once, into its own memory. That is no part of the
-/// interface: a later version may return a reference to a pinned block instead.
+/// `esker_value_free`. Its bytes stay as they are until then, whatever is written, and after the
+/// database was closed.
+///
+/// A value of 4,096 bytes or more is not copied if it is in a file: it stays in its block, unless the
+/// block takes more than twice the memory of the value, or what iterators and values keep exceeds an
+/// eighth of the memory option. Others are copied once, into memory of their own.
 ///
 /// Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
 /// `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.
@@ -378,8 +383,7 @@ pub unsafe extern "C" fn esker_get(
     border(error, || {
         let place = place(value, "value", std::ptr::null_mut())?;
         let keyspace = &shared(keyspace)?.keyspace;
-        let found = keyspace.get(bytes(key, key_len, "key")?)?;
-        *place = found.map_or(std::ptr::null_mut(), give_value);
+        *place = give_found(get_kept(keyspace, None, bytes(key, key_len, "key")?)?);
         Ok(())
     })
 }

@@ -3,15 +3,34 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, exclusive, path, place, shared, write_if};
+use crate::border::{border, exclusive, path, place, range, shared, write_if};
 use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::fault::{Result, esker_error};
+use crate::fault::{Result, esker_error, misuse};
 use crate::keyspace::esker_keyspace;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_text};
 use esker::repair;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
+
+/// Says whether a long call is to end: true ends it. It gets the `context` of that call, on the thread
+/// that made it, before the call waits and about twenty times a second while it does. It may look at
+/// a flag that a handler of signals, a timer or another thread sets, and it may call this library. It
+/// must return (no `longjmp`, no exception).
+// SAFETY: the giver of such a function promises that it may be called so (B5).
+pub type esker_interrupted = Option<unsafe extern "C" fn(context: *mut c_void) -> bool>;
+
+/// What the engine asks, which then asks C.
+///
+/// # Safety
+/// B5 for `interrupted`, for as long as the result is used.
+unsafe fn asks(interrupted: esker_interrupted, context: *mut c_void) -> Result<impl Fn() -> bool> {
+    let Some(interrupted) = interrupted else {
+        return misuse("the function that says whether the call is to end is NULL: give one");
+    };
+    // SAFETY: the giver promises that it may be called so, and returns (B5).
+    Ok(move || unsafe { interrupted(context) })
+}
 
 /// Writes what is in memory to files.
 ///
@@ -25,6 +44,26 @@ pub unsafe extern "C" fn esker_flush(
     border(error, || Ok(shared(db)?.db.flush()?))
 }
 
+/// As `esker_flush`, until `interrupted` returns true. An interrupted flush goes on in the background as
+/// far as it was begun. What is in memory is in the log as before, unless it was written with
+/// `ESKER_DURABILITY_BUFFERED`.
+///
+/// Errors: as `esker_flush`; `ESKER_INTERRUPTED`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_flush_until(
+    db: *const esker_db,
+    interrupted: esker_interrupted,
+    context: *mut c_void,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        // The function may free the handle.
+        let db = shared(db)?.db.clone();
+        Ok(db.flush_until(asks(interrupted, context)?)?)
+    })
+}
+
 /// Flushes, and compacts what a compaction can make smaller, in all keyspaces.
 ///
 /// Errors: as `esker_keyspace_compact`.
@@ -35,6 +74,50 @@ pub unsafe extern "C" fn esker_compact(
     error: *mut *mut esker_error,
 ) -> esker_code {
     border(error, || Ok(shared(db)?.db.compact()?))
+}
+
+/// As `esker_compact`, until `interrupted` returns true. An interrupted compaction loses nothing: what is
+/// compacted stays so, what has been begun ends in the background, and the rest is taken back, unless
+/// it is due anyway or another call waits for it. A later compaction goes on with what is left.
+///
+/// Errors: as `esker_compact`; `ESKER_INTERRUPTED`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_compact_until(
+    db: *const esker_db,
+    interrupted: esker_interrupted,
+    context: *mut c_void,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        // The function may free the handle.
+        let db = shared(db)?.db.clone();
+        Ok(db.compact_until(asks(interrupted, context)?)?)
+    })
+}
+
+/// As `esker_keyspace_compact`, until `interrupted` returns true: as `esker_compact_until`.
+///
+/// Errors: as `esker_keyspace_compact`; `ESKER_INTERRUPTED`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_compact_until(
+    keyspace: *const esker_keyspace,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+    interrupted: esker_interrupted,
+    context: *mut c_void,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        // The function may free the handle.
+        let keyspace = shared(keyspace)?.keyspace.clone();
+        let range = range((start, start_len), (end, end_len))?;
+        let interrupted = asks(interrupted, context)?;
+        Ok(keyspace.compact_range_until::<&[u8]>(range, interrupted)?)
+    })
 }
 
 /// Waits until no background work is left.
@@ -117,6 +200,34 @@ pub unsafe extern "C" fn esker_verify(
         write_if(problems, 0);
         write_if(json, std::ptr::null_mut());
         let report = shared(db)?.db.verify()?;
+        write_if(problems, report.problems.len());
+        answer_json(json, || esker_json::verify(&report).to_string());
+        Ok(())
+    })
+}
+
+/// As `esker_verify`, until `interrupted` returns true, which is called before each part of a file that
+/// is read. An end by it is no error of this call: `ended`, which may be NULL, and `interrupted` in the
+/// report say that the report is about what was read until then.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_verify_until(
+    db: *const esker_db,
+    interrupted: esker_interrupted,
+    context: *mut c_void,
+    ended: *mut bool,
+    problems: *mut usize,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(ended, false);
+        write_if(problems, 0);
+        write_if(json, std::ptr::null_mut());
+        // The function may free the handle.
+        let db = shared(db)?.db.clone();
+        let report = db.verify_until(asks(interrupted, context)?)?;
+        write_if(ended, report.interrupted);
         write_if(problems, report.problems.len());
         answer_json(json, || esker_json::verify(&report).to_string());
         Ok(())

@@ -9,8 +9,9 @@ use crate::database::esker_db;
 use crate::fault::esker_error;
 use crate::handle::kind;
 use crate::keyspace::{Places, bytes_list, esker_keyspace};
-use crate::value::{esker_value, give_value};
+use crate::value::{esker_value, give_found};
 use esker::Snapshot;
+use esker::internals::kept::get_kept;
 use std::ffi::{c_char, c_void};
 
 /// The state of the whole database at one moment. It may be used from any thread. While it lives,
@@ -85,8 +86,8 @@ pub unsafe extern "C" fn esker_snapshot_get(
     border(error, || {
         let place = place(value, "value", std::ptr::null_mut())?;
         let keyspace = &shared(keyspace)?.keyspace;
-        let found = shared(snapshot)?.get(keyspace, bytes(key, key_len, "key")?)?;
-        *place = found.map_or(std::ptr::null_mut(), give_value);
+        let snapshot = Some(shared(snapshot)?);
+        *place = give_found(get_kept(keyspace, snapshot, bytes(key, key_len, "key")?)?);
         Ok(())
     })
 }

@@ -6,6 +6,7 @@
 use crate::border::{answer, free, give, quiet, shared, write_if};
 use crate::handle::kind;
 use crate::text::Text;
+use esker::internals::kept::{KeptValue, ValueInPlace};
 use esker::internals::stats::clients::Counted;
 use std::ffi::c_char;
 
@@ -15,19 +16,41 @@ pub struct esker_value(());
 
 kind!(esker_value, b"eskvalue", ValueInner);
 
-/// The value behind an [`esker_value`]: the bytes in their own memory. How the bytes are held is
-/// not part of the interface, so a later version may refer to a pinned block instead (R25).
+/// The value behind an [`esker_value`]. How the bytes are held is not part of the interface.
 #[derive(Debug)]
-pub(crate) struct ValueInner {
-    bytes: Vec<u8>,
-    /// Its part of what the program was handed.
-    _counted: Counted,
+pub(crate) enum ValueInner {
+    /// In their own memory.
+    Own {
+        bytes: Vec<u8>,
+        /// Its part of what the program was handed.
+        _counted: Counted,
+    },
+    /// In a block, which counts as what readers hold (R25).
+    InPlace(ValueInPlace),
+}
+
+impl ValueInner {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own { bytes, .. } => bytes,
+            Self::InPlace(value) => value.bytes(),
+        }
+    }
 }
 
 /// A value handle for bytes.
 pub(crate) fn give_value(bytes: Vec<u8>) -> *mut esker_value {
     let _counted = Counted::of(bytes.capacity());
-    give(ValueInner { bytes, _counted })
+    give(ValueInner::Own { bytes, _counted })
+}
+
+/// A value handle for what a get found; NULL where it found nothing.
+pub(crate) fn give_found(found: Option<KeptValue>) -> *mut esker_value {
+    match found {
+        None => std::ptr::null_mut(),
+        Some(KeptValue::Copied(bytes)) => give_value(bytes),
+        Some(KeptValue::InPlace(value)) => give(ValueInner::InPlace(value)),
+    }
 }
 
 /// A value handle for a text, followed by a zero byte that is not counted.
@@ -51,8 +74,8 @@ pub unsafe extern "C" fn esker_value_data(
     write_if(len, 0);
     quiet(std::ptr::null(), || {
         let value = shared(value)?;
-        write_if(len, value.bytes.len());
-        Ok(value.bytes.as_ptr().cast())
+        write_if(len, value.bytes().len());
+        Ok(value.bytes().as_ptr().cast())
     })
 }
 
@@ -63,24 +86,24 @@ pub unsafe extern "C" fn esker_value_free(value: *mut esker_value) {
     free(value);
 }
 
-/// A list of names. Free it with `esker_list_free`.
+/// A list of names or keys. Free it with `esker_list_free`.
 pub struct esker_list(());
 
 kind!(esker_list, b"eskelist", Vec<Text>);
 
-/// A list handle for names.
-pub(crate) fn give_list(names: Vec<String>) -> *mut esker_list {
+/// A list handle for names or keys.
+pub(crate) fn give_list<T: Into<Vec<u8>>>(names: Vec<T>) -> *mut esker_list {
     give(names.into_iter().map(Text::new).collect())
 }
 
-/// The number of names in a list; 0 if the handle is no list.
+/// The number of names or keys in a list; 0 if the handle is no list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_list_len(list: *const esker_list) -> usize {
     quiet(0, || Ok(shared(list)?.len()))
 }
 
-/// The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+/// The name or key at an index, counted from 0; NULL after the last. A zero byte follows it; its length
 /// goes to `len`, which may be NULL. The text lives as long as the list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]

@@ -20,14 +20,14 @@ layers! { base budget sync events waits trace block filter options wal memtable 
 #[cfg(not(loom))]
 layers! { directory catalog txn stats admission recovery monitor db inspect }
 
+/// Values that are kept without a handle of their database.
+#[cfg(not(loom))]
+pub mod kept {
+    pub use crate::api::kept::*;
+}
+
 /// Gets that do not wait.
 #[cfg(not(loom))]
 pub mod cached {
     pub use crate::api::cached::*;
-}
-
-/// Values that are read where they lie, and borrow nothing.
-#[cfg(not(loom))]
-pub mod owned {
-    pub use crate::api::owned::*;
 }

@@ -143,7 +143,24 @@ impl<'a> Seen<'a> {
         let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
         Held::Block { pin, range: (start, start + self.bytes.len()) }
     }
+
+    /// Keeps the value for an owner that asked for no block: pins its block only where that saves a copy of some length
+    /// and the block is not much larger, so that values which are kept take at most twice their bytes.
+    pub fn hold_if_long(self) -> Held {
+        if self.bytes.len() < LONG {
+            return Held::Copy(self.bytes.to_vec());
+        }
+        match self.hold() {
+            Held::Block { pin, .. } if pin.size() > 2 * self.bytes.len() as u64 => {
+                Held::Copy(self.bytes.to_vec())
+            }
+            held => held,
+        }
+    }
 }
+
+/// A value that is kept for an owner of any kind is copied if it has fewer bytes.
+const LONG: usize = 4096;
 
 /// Where a short value is copied to.
 pub type ShortValue = [u8; 256];
@@ -215,6 +232,17 @@ impl Held {
         // Seeded: values that are gone still count as pinned.
         bug!("lookup_pinned_values_still_count", return);
         pins.add(self.pinned().wrapping_neg());
+    }
+
+    /// Lets a value go that was [kept](Held::keep), and drops it, for an owner without a handle of the database, which may
+    /// be closed and gone.
+    pub fn give_back(self) {
+        match &self {
+            // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+            Self::Block { pin, .. } if pin.is_forked() => std::mem::forget(self),
+            Self::Block { pin, .. } => self.let_go(pin.pins()),
+            Self::Copy(_) => {}
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod live;
 
-use esker::internals::owned::OwnedValue;
+use esker::internals::kept::{KeptValue, get_in_place, get_kept};
 use esker::{Batch, Db, Error, ErrorKind, Iter, Keyspace, Snapshot};
 use live::tiny;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -111,7 +111,7 @@ fn a_child_is_refused_and_its_parent_goes_on() {
             let first = 0_u64.to_be_bytes();
             let values = (more.get_pinned(first).unwrap(), more.get_reader(first).unwrap());
             assert!(values.0.is_some() && values.1.is_some());
-            let kept = OwnedValue::of_keyspace(&more, &first).unwrap();
+            let kept = get_in_place(&more, None, &first).unwrap();
             assert!(kept.is_some());
             let code = in_a_child(|| {
                 drop(iter);
@@ -135,6 +135,29 @@ fn a_child_is_refused_and_its_parent_goes_on() {
     let db = Db::open_with(dir.path(), tiny()).unwrap();
     assert_eq!(db.iter().unwrap().count() as u64, found);
     assert_eq!(db.get("k").unwrap(), None);
+}
+
+/// A kept value has no handle that it could ask whose process this is. What a child would give back is unmapped.
+#[test]
+fn a_child_does_not_give_back_what_its_parent_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path(), tiny()).unwrap();
+    db.insert("long", [7; 100_000]).unwrap();
+    db.flush().unwrap();
+    let kept = get_kept(&db.default_keyspace(), None, b"long").unwrap();
+    let Some(KeptValue::InPlace(kept)) = kept else { panic!("it is not in place") };
+    // Nobody else refers to its memory any more.
+    db.close().unwrap();
+    drop(db);
+    let mut kept = Some(kept);
+    let code = in_a_child(|| {
+        let last = kept.as_ref().unwrap().bytes().last().unwrap() as *const u8;
+        drop(kept.take());
+        // SAFETY: the memory is not freed in a child.
+        i32::from(unsafe { last.read_volatile() })
+    });
+    assert_eq!(code, 7);
+    assert_eq!(kept.unwrap().bytes(), [7; 100_000]);
 }
 
 #[test]

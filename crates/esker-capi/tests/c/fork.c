@@ -10,13 +10,19 @@ int main(int count, char **arguments) {
   esker_keyspace *ks = NULL;
   esker_snapshot *snapshot = NULL;
   esker_iter *iter = NULL;
-  esker_value *value = NULL;
+  esker_value *value = NULL, *kept = NULL;
+  static char bytes[10000];
+  size_t length = 0;
   pid_t child;
   int status = -1;
   CHECK(count == 2);
   OK(esker_open(below(arguments[1], "db"), ESKER_NUL, NULL, &db, &error));
   OK(esker_keyspace_open(db, "k", 1, NULL, &ks, &error));
   OK(esker_put(ks, T("key"), T("value"), 0, &error));
+  OK(esker_put(ks, T("long"), bytes, sizeof bytes, 0, &error));
+  OK(esker_flush(db, &error));
+  /* It lies in a block of the parent's. */
+  OK(esker_get(ks, T("long"), &kept, &error));
   OK(esker_snapshot_new(db, &snapshot, &error));
   OK(esker_iter_new(ks, snapshot, NULL, 0, NULL, 0, &iter, &error));
   OK(esker_iter_first(iter, &error));
@@ -32,15 +38,19 @@ int main(int count, char **arguments) {
     FAILS(ESKER_FORKED, esker_stats(db, &value, &error));
     FAILS(ESKER_FORKED, esker_verify(db, NULL, NULL, &error));
     FAILS(ESKER_FORKED, esker_close(db, &error));
+    CHECK(memcmp(esker_value_data(kept, &length), bytes, sizeof bytes) == 0);
     esker_iter_free(iter);
     esker_snapshot_free(snapshot);
     esker_keyspace_free(ks);
     esker_db_free(db);
+    esker_value_free(kept);
     _exit(0);
   }
   CHECK(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   CHECK(holds(ks, "key", "value"));
+  CHECK(memcmp(esker_value_data(kept, &length), bytes, sizeof bytes) == 0 && length == sizeof bytes);
+  esker_value_free(kept);
   OK(esker_put(ks, T("key"), T("of the parent"), 0, &error));
   CHECK(holds(ks, "key", "of the parent"));
   esker_iter_free(iter);

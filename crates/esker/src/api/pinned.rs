@@ -40,23 +40,8 @@ impl<'a> PinnedValue<'a> {
         at: Option<Moment>,
     ) -> Result<Option<Self>> {
         let held = core.get(keyspace, key, at, |value| value.hold())?;
-        Ok(held.map(|held| Self { held: Some(keep(held, core)), core }))
-    }
-}
-
-/// The value counts from here on: a get may still fail after it has found a value.
-pub(super) fn keep(held: Held, core: &Core) -> Held {
-    held.keep(core.cache.pins())
-}
-
-/// Lets go of what was kept.
-pub(super) fn let_go(held: &mut Option<Held>, core: &Core) {
-    let Some(held) = held.take() else { return };
-    // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
-    if core.is_forked() {
-        std::mem::forget(held);
-    } else {
-        held.let_go(core.cache.pins());
+        // It counts from here on: a get may still fail after it has found a value.
+        Ok(held.map(|held| Self { held: Some(held.keep(core.cache.pins())), core }))
     }
 }
 
@@ -84,7 +69,13 @@ impl Deref for PinnedValue<'_> {
 
 impl Drop for PinnedValue<'_> {
     fn drop(&mut self) {
-        let_go(&mut self.held, self.core);
+        let Some(held) = self.held.take() else { return };
+        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+        if self.core.is_forked() {
+            std::mem::forget(held);
+        } else {
+            held.let_go(self.core.cache.pins());
+        }
     }
 }
 

@@ -69,7 +69,6 @@ pub struct BlockCache {
     waiting: Arc<Total>,
     capacity: Total,
     buffers: Arc<Buffers>,
-    pins: Pins,
     gates: KnownGates,
 }
 
@@ -94,7 +93,6 @@ impl BlockCache {
             waiting,
             capacity: Total::new(capacity_bytes),
             buffers: Arc::default(),
-            pins: Pins::new(capacity_bytes),
             gates: KnownGates::default(),
         }
     }
@@ -131,7 +129,7 @@ impl BlockCache {
 
     /// The account of what iterators hold.
     pub fn pins(&self) -> &Pins {
-        &self.pins
+        self.memory.pins()
     }
 
     /// Changes the capacity; a smaller one takes effect at once.

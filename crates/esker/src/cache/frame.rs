@@ -10,6 +10,7 @@ use super::memory::FrameMemory;
 #[cfg(not(loom))]
 use super::piece::HEADER_BYTES_MAX;
 use super::piece::{ALIGN, Origin, Piece};
+use super::pins::Pins;
 use super::slice::Slice;
 use crate::block::{Block, Layout};
 use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
@@ -192,6 +193,17 @@ impl FramePin {
     /// Bytes of memory that the frame takes.
     pub fn size(&self) -> u64 {
         self.piece().bytes() as u64
+    }
+
+    /// The account of what iterators hold of its cache, which may be gone.
+    pub fn pins(&self) -> &Pins {
+        self.header().memory.pins()
+    }
+
+    /// Whether this is a forked child of the process in which it was read: there it must not be freed (R26).
+    #[cfg(not(loom))]
+    pub fn is_forked(&self) -> bool {
+        self.header().memory.is_forked()
     }
 
     /// Starts to fetch the header.

@@ -32,7 +32,10 @@
 use super::chunks::{Chunks, OF_FRAMES, OF_SLICES};
 use super::counters::Total;
 use super::piece::{ALIGN, Origin, Piece, SPARE_BYTES};
+use super::pins::Pins;
 use crate::budget::{ChunkPool, map, unmap};
+#[cfg(not(loom))]
+use crate::fs::ForkGuard;
 use std::alloc::{self, Layout};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -82,6 +85,11 @@ pub struct FrameMemory {
     /// What of it was evicted and waits until no reader can use it.
     retired: Total,
     retired_max: u64,
+    /// Here, so that a block which outlives its database still has its account.
+    pins: Pins,
+    /// The same for the question whether it may be freed in this process.
+    #[cfg(not(loom))]
+    fork: ForkGuard,
     #[cfg(all(target_os = "linux", not(loom)))]
     chunks: Option<Chunks>,
     #[cfg(all(target_os = "linux", not(loom)))]
@@ -100,6 +108,9 @@ impl FrameMemory {
             allocated: Total::new(0),
             retired: Total::new(0),
             retired_max: (capacity / RETIRED).max(RETIRED_BYTES_MIN),
+            pins: Pins::new(capacity),
+            #[cfg(not(loom))]
+            fork: ForkGuard::new(),
             #[cfg(all(target_os = "linux", not(loom)))]
             chunks: chunks(OF_FRAMES, CHUNKS_MIN, CHUNK_BYTES_MIN, Some(_pool)),
             #[cfg(all(target_os = "linux", not(loom)))]
@@ -130,6 +141,17 @@ impl FrameMemory {
         if let Some(chunks) = &self.chunks {
             chunks.count_other(_bytes, _came);
         }
+    }
+
+    /// The account of what iterators hold.
+    pub(super) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Whether this is a forked child of the process that made it.
+    #[cfg(not(loom))]
+    pub(super) fn is_forked(&self) -> bool {
+        self.fork.forked()
     }
 
     /// The bytes of all frames.

@@ -2,7 +2,9 @@
 
 use super::{Place, fill, fresh, key, value};
 use esker::internals::cached::Cached;
-use esker::internals::owned::OwnedValue;
+use esker::internals::kept::{
+    KeptValue, ValueInPlace, get_in_place, get_in_place_cached, get_kept,
+};
 use esker::{Append, Db, KeyspaceOptions, Options, PinnedValue};
 use esker_testkit::Rng;
 
@@ -63,20 +65,20 @@ fn values_of_all_kinds_can_be_pinned() {
 
 /// A value of a layer for another language: it keeps neither the database nor its directory.
 #[test]
-fn an_owned_value_outlives_its_database() {
+fn a_value_in_place_outlives_its_database() {
     let place = Place::new();
     let db = Db::open_with(place.path(), super::small()).unwrap();
     let fruit = db.keyspace("fruit").unwrap();
     let red = [b'r'; 300];
     fruit.insert("apple", red).unwrap();
-    let copied = OwnedValue::of_keyspace(&fruit, b"apple").unwrap().unwrap();
+    let copied = get_in_place(&fruit, None, b"apple").unwrap().unwrap();
     db.flush().unwrap();
-    let flushed = OwnedValue::of_keyspace(&fruit, b"apple").unwrap().unwrap();
+    let flushed = get_in_place(&fruit, None, b"apple").unwrap().unwrap();
     assert_eq!((copied.copied(), flushed.copied()), (300, 0));
     // The block is in memory, so a caller that must not wait gets it. A call that is to be timed does not, until one was.
     let at_once = |_| {
         fruit.get("kiwi").unwrap();
-        OwnedValue::cached(&fruit, b"apple").unwrap()
+        get_in_place_cached(&fruit, b"apple").unwrap()
     };
     let Some(Cached::Known(Some(cached))) =
         (0..2).map(at_once).find(|found| matches!(found, Cached::Known(_)))
@@ -85,21 +87,21 @@ fn an_owned_value_outlives_its_database() {
     };
     let snapshot = db.snapshot().unwrap();
     fruit.insert("apple", "green").unwrap();
-    let before = OwnedValue::of_snapshot(&snapshot, &fruit, b"apple").unwrap().unwrap();
-    assert!(OwnedValue::of_snapshot(&snapshot, &fruit, b"kiwi").unwrap().is_none());
-    assert!(OwnedValue::of_keyspace(&fruit, b"kiwi").unwrap().is_none());
+    let before = get_in_place(&fruit, Some(&snapshot), b"apple").unwrap().unwrap();
+    assert!(get_in_place(&fruit, Some(&snapshot), b"kiwi").unwrap().is_none());
+    assert!(get_in_place(&fruit, None, b"kiwi").unwrap().is_none());
     db.compact().unwrap();
     assert!(pinned(&db) > 0);
-    // Closed by the last handle: an owned value is none.
+    // Closed by the last handle: a value in place is none.
     drop((snapshot, fruit, db));
     let db = Db::open_with(place.path(), super::small()).unwrap();
     fill(&db, 0..5_000, 3);
     db.compact().unwrap();
     for value in [copied, flushed, cached, before] {
-        assert_eq!(*value, red);
+        assert_eq!(value.bytes(), red);
     }
     db.close().unwrap();
-    assert!(OwnedValue::of_keyspace(&db.default_keyspace(), b"apple").is_err());
+    assert!(get_in_place(&db.default_keyspace(), None, b"apple").is_err());
 }
 
 /// A program that keeps all values of a database gets copies when what it keeps is much.
@@ -171,4 +173,91 @@ fn a_function_is_lent_values_of_all_lengths() {
         }
     }
     assert_eq!(space.get_with("none", <[u8]>::len).unwrap(), None);
+}
+
+/// A value that is kept where it lies.
+fn in_place(found: Option<KeptValue>) -> ValueInPlace {
+    match found {
+        Some(KeptValue::InPlace(value)) => value,
+        other => panic!("it is {}", if other.is_some() { "a copy" } else { "not there" }),
+    }
+}
+
+fn is_copy(found: Option<KeptValue>, expected: &[u8]) -> bool {
+    matches!(found, Some(KeptValue::Copied(bytes)) if bytes == expected)
+}
+
+#[test]
+fn a_kept_value_outlives_its_key_and_its_database() {
+    let (place, db) = fresh();
+    let all = db.default_keyspace();
+    all.insert("long", [1; 4096]).unwrap();
+    all.insert("short", [2; 4095]).unwrap();
+    let of_snapshot = db.snapshot().unwrap();
+    assert!(is_copy(get_kept(&all, None, b"long").unwrap(), &[1; 4096]), "it is in memory");
+    db.flush().unwrap();
+    assert!(is_copy(get_kept(&all, None, b"short").unwrap(), &[2; 4095]));
+    assert!(get_kept(&all, None, b"none").unwrap().is_none());
+    let long = in_place(get_kept(&all, None, b"long").unwrap());
+    all.remove("long").unwrap();
+    let before = in_place(get_kept(&all, Some(&of_snapshot), b"long").unwrap());
+    assert!(get_kept(&all, None, b"long").unwrap().is_none());
+    assert!(pinned(&db) >= 2 * 4096);
+    drop(of_snapshot);
+    db.compact().unwrap();
+    drop(all);
+    db.close().unwrap();
+    assert_eq!((long.bytes(), before.bytes()), (&[1; 4096][..], &[1; 4096][..]));
+    drop(db);
+    // It does not keep the directory locked, and its memory is its own.
+    let db = Db::open(place.path()).unwrap();
+    assert_eq!(pinned(&db), 0);
+    db.insert("long", [3; 4096]).unwrap();
+    db.flush().unwrap();
+    let again = in_place(get_kept(&db.default_keyspace(), None, b"long").unwrap());
+    drop(before);
+    assert_eq!((long.bytes(), again.bytes()), (&[1; 4096][..], &[3; 4096][..]));
+    drop((long, db));
+    assert_eq!(again.bytes(), [3; 4096]);
+}
+
+/// So a program that keeps values takes at most twice their bytes for them.
+#[test]
+fn a_value_in_a_block_of_many_is_copied() {
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(16 << 20);
+    options.block_bytes = 32 << 10;
+    // Values that are separated from their keys have blocks of their own.
+    options.separate_values_from = None;
+    let db = Db::open_with(place.path(), options).unwrap();
+    let all = db.default_keyspace();
+    (0..20_u8).for_each(|n| all.insert([n], vec![n; 5000]).unwrap());
+    db.flush().unwrap();
+    assert!(is_copy(get_kept(&all, None, &[7]).unwrap(), &[7; 5000]));
+    assert_eq!(pinned(&db), 0);
+}
+
+#[test]
+fn kept_values_have_the_bound_of_pinned_ones() {
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(MEMORY);
+    let db = Db::open_with(place.path(), options).unwrap();
+    let all = db.default_keyspace();
+    (0..100_u8).for_each(|n| all.insert([n], vec![n; 8000]).unwrap());
+    db.flush().unwrap();
+    let kept: Vec<_> = (0..100_u8).map(|n| get_kept(&all, None, &[n]).unwrap().unwrap()).collect();
+    assert!((MEMORY / 16..=BOUND).contains(&pinned(&db)), "{} bytes are pinned", pinned(&db));
+    let copies = kept.iter().filter(|found| matches!(found, KeptValue::Copied(_))).count();
+    assert!((50..100).contains(&copies), "{copies} of 100 values are copies");
+    for (n, found) in kept.into_iter().enumerate() {
+        let bytes = match &found {
+            KeptValue::Copied(bytes) => bytes,
+            KeptValue::InPlace(value) => value.bytes(),
+        };
+        assert_eq!(bytes, vec![n as u8; 8000]);
+    }
+    assert_eq!(pinned(&db), 0);
+    drop(in_place(get_kept(&all, None, &[7]).unwrap()));
 }
