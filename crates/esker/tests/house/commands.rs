@@ -40,7 +40,7 @@ const PROGRAMS: [(&str, &str, usize, By); 16] = [
     ("docs/leveldb.md", "text", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/moving.md", "rust", 1, By::Doctest("crates/esker-testkit/src/lib.rs")),
     ("docs/operations.md", "yaml", 2, By::Script("tests/prometheus/scrape.py")),
-    ("docs/python.md", "pycon", 16, By::Script("bindings/python/test.sh")),
+    ("docs/python.md", "pycon", 17, By::Script("bindings/python/test.sh")),
     (
         "docs/python.md",
         "python",
