@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str, usize, By); 15] = [
         1,
         By::Test("test_program::test_the_program_that_the_readme_shows"),
     ),
-    ("crates/esker/src/guide.md", "", 19, By::Doctest("crates/esker/src/lib.rs")),
+    ("crates/esker/src/guide.md", "", 20, By::Doctest("crates/esker/src/lib.rs")),
     ("docs/c.md", "c", 2, By::Test("guide::the_second_program_of_the_guide_stores_a_file")),
     ("docs/c.md", "text", 1, By::Test("guide::the_first_program_of_the_guide_runs_as_printed")),
     ("docs/dump-format.md", "", 1, By::Nothing("the numbers of this dump are made up")),
@@ -66,10 +66,11 @@ const OTHER_BLOCKS: [(&str, &str); 10] = [
 const RUN_AS_SHOWN: &str = "docs/command-line.md";
 
 /// Programs of others, of which a page may show any arguments.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "callgrind_annotate",
     "cat",
     "cc",
+    "cp",
     "echo",
     "export",
     "find",
