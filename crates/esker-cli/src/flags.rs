@@ -69,10 +69,7 @@ impl BranchFlag {
             opened => return Ok(opened?),
         }
         match db.open_named_snapshot(name) {
-            Err(Error::BranchMissing { .. }) => Err(Failure::Negative(format!(
-                "there is no branch or named snapshot {name:?} in {}: `esker branch` lists them",
-                db.path().display()
-            ))),
+            Err(Error::BranchMissing { .. }) => Err(no_branch(&db, name)),
             opened => Ok(opened?),
         }
     }
@@ -90,6 +87,14 @@ impl BranchFlag {
             _ => Ok(db),
         }
     }
+}
+
+/// Says that a database has neither a branch nor a named snapshot of this name.
+pub fn no_branch(db: &Db, name: &str) -> Failure {
+    Failure::Negative(format!(
+        "there is no branch or named snapshot {name:?} in {}: `esker branch` lists them",
+        db.path().display()
+    ))
 }
 
 /// The database, or the branch of one, whose data a command works on.

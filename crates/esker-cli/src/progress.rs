@@ -7,7 +7,9 @@ use esker_port::{Progress, Step, Summary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The bar counts thousandths.
@@ -86,6 +88,35 @@ impl Spinner {
         });
         Self(bar)
     }
+}
+
+impl Spinner {
+    /// One that shows how many files are in a database's directory that is being made, and their bytes.
+    pub fn of_directory(verb: &'static str, directory: PathBuf) -> Self {
+        Self::with_figure(verb, move || {
+            let (files, bytes) = contents(&directory);
+            format!("{files} files, {:.1} MB", bytes as f64 / 1e6)
+        })
+    }
+}
+
+/// How many files lie in a directory and in the directories of it, and their bytes. What cannot be looked
+/// at, or goes away meanwhile, is not counted.
+fn contents(directory: &Path) -> (u64, u64) {
+    let (mut files, mut bytes) = (0, 0);
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                pending.push(entry.path());
+            } else {
+                files += 1;
+                bytes += meta.len();
+            }
+        }
+    }
+    (files, bytes)
 }
 
 impl Drop for Spinner {

@@ -6,7 +6,7 @@
 use super::args::CompareArgs;
 use super::follow::{Follow, finish, host};
 use super::output::{create, json, print};
-use super::{origin, page, table};
+use super::{origin, page, run, table};
 use esker_bench::experiments::compare::process::Stop;
 use esker_bench::{Error, Report, Result};
 use std::io::Write;
@@ -15,8 +15,7 @@ use std::process::ExitCode;
 /// Runs the comparison, prints its report, and says how it ended.
 pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     if args.flags.list {
-        print(&table::workloads())?;
-        return Ok(ExitCode::SUCCESS);
+        return run::list(args.flags.json);
     }
     let settings = args.settings()?;
     let plot = args.flags.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;

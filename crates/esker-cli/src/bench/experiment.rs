@@ -13,8 +13,9 @@ use crate::failure::one_line;
 use comfy_table::Table;
 use esker_bench::experiments::campaign::{self, Campaign, CampaignReport, Left, Watcher};
 use esker_bench::experiments::compare::process::Stop;
-use esker_bench::experiments::published::{self, ALL};
+use esker_bench::experiments::published::{self, ALL, Experiment};
 use esker_bench::{EngineSpec, Error, Result, Settings, WorkloadReport};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -123,7 +124,7 @@ const HELD: f64 = 0.8;
 /// Runs the experiment, or what is left of it, and prints its report.
 pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     if args.list {
-        print(&list())?;
+        print(&if args.json { list_json().to_string() } else { list() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let campaign = args.campaign()?;
@@ -208,6 +209,27 @@ fn list() -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// The same as JSON.
+fn list_json() -> Value {
+    let of = |experiment: &Experiment| {
+        let settings =
+            experiment.settings(Settings { num: experiment.scale, ..experiment.defaults() });
+        let steps = experiment.steps(&settings);
+        let steps = steps.iter().map(|step| json!({ "name": step.name, "about": step.about }));
+        json!({
+            "name": experiment.name,
+            "about": experiment.about,
+            "source": experiment.source,
+            "unit": experiment.unit,
+            "scale": experiment.scale,
+            "durability": settings.durability.to_string(),
+            "steps": steps.collect::<Vec<_>>(),
+            "differs": experiment.differs,
+        })
+    };
+    json!({ "experiments": ALL.iter().map(of).collect::<Vec<_>>() })
 }
 
 /// The report as a person reads it.

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Runs the workloads and prints their report.
 pub fn execute(args: &BenchFlags) -> Result<ExitCode> {
     if args.list {
-        return print(&table::workloads()).map(|()| ExitCode::SUCCESS);
+        return list(args.json);
     }
     let settings = args.settings()?;
     settings.check()?;
@@ -40,6 +40,12 @@ pub fn execute(args: &BenchFlags) -> Result<ExitCode> {
         true => Ok(ExitCode::SUCCESS),
         false => Ok(finish(&report, follow.interrupt.asked())),
     }
+}
+
+/// Prints which workloads and engines there are.
+pub(super) fn list(as_json: bool) -> Result<ExitCode> {
+    let text = if as_json { table::workloads_json().to_string() } else { table::workloads() };
+    print(&text).map(|()| ExitCode::SUCCESS)
 }
 
 /// Makes Ctrl-C end the suite after the present step, and a second one the program.

@@ -10,6 +10,7 @@ use esker_bench::engines::Tuning;
 use esker_bench::harness::StepCheck;
 use esker_bench::report::{Comparison, Median, Spread, Verdict};
 use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The whole report.
@@ -200,6 +201,19 @@ pub fn workloads() -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// The same as JSON.
+pub fn workloads_json() -> Value {
+    let workloads = esker_bench::harness::workload::ALL.iter();
+    let workloads = workloads.map(|(_, name, about)| json!({ "name": name, "about": about }));
+    let engines = esker_bench::engines::describe_all().into_iter();
+    let engines = engines.map(|(usage, about)| json!({ "usage": usage, "about": about }));
+    json!({
+        "workloads": workloads.collect::<Vec<_>>(),
+        "standard": esker_bench::harness::workload::STANDARD.split(',').collect::<Vec<_>>(),
+        "engines": engines.collect::<Vec<_>>(),
+    })
 }
 
 fn head(out: &mut String, report: &Report) {

@@ -1,7 +1,7 @@
 //! `esker branch`: lists, makes and drops branches and named snapshots.
 
 use crate::failure::Failure;
-use crate::flags::{BranchFlag, Target, WriteFlags, branch_name};
+use crate::flags::{BranchFlag, Target, WriteFlags, branch_name, no_branch};
 use crate::output;
 use clap::{ArgGroup, Args};
 use esker::Db;
@@ -70,8 +70,7 @@ fn drop_named(db: &Db, name: &str) -> Result<(String, Value), Failure> {
     } else if db.drop_named_snapshot(name)? {
         "snapshot"
     } else {
-        let what = format!("there is no branch or named snapshot {name:?}");
-        return Err(Failure::Negative(what));
+        return Err(no_branch(db, name));
     };
     Ok((
         format!("dropped the {kind} {}", word::name(name)),

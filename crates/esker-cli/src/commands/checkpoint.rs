@@ -26,7 +26,7 @@ pub struct CheckpointArgs {
 /// Runs the command.
 pub fn run(args: &CheckpointArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_to_write(&args.write, false)?;
-    let spinner = Spinner::new("copying");
+    let spinner = Spinner::of_directory("copying", args.to.clone());
     let made = db.checkpoint(&args.to);
     let closed = db.close();
     drop(spinner);

@@ -36,8 +36,9 @@ pub fn run(args: &InspectArgs, out: &mut impl Write) -> Result<(), Failure> {
 
 /// A value as JSON. Numbers are decimal; identifiers and checksums are longer, or begin with `0x`.
 fn json_of(value: String) -> Value {
-    match value.parse::<u64>() {
-        Ok(number) if number.to_string() == value => number.into(),
+    match (value.parse::<u64>(), value.parse::<bool>()) {
+        (Ok(number), _) if number.to_string() == value => number.into(),
+        (_, Ok(truth)) => truth.into(),
         _ => Value::String(value),
     }
 }

@@ -45,7 +45,10 @@ pub struct RepairArgs {
 /// Runs the command.
 pub fn run(args: &RepairArgs, out: &mut impl Write) -> Result<(), Failure> {
     let options = args.open.options();
-    let spinner = Spinner::new("repairing");
+    let spinner = match &args.to {
+        Some(to) => Spinner::of_directory("repairing", to.clone()),
+        None => Spinner::new("repairing"),
+    };
     let (mut losses, mut json) = (false, json!({}));
     let report = match &args.to {
         // What it lost is said, but the repair did what it can.

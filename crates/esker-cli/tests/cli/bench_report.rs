@@ -200,3 +200,33 @@ fn a_run_and_a_comparison_leave_their_report_and_its_page() {
     let nowhere = dir.path().join("no/such/r.json");
     fail(["bench", "--out", text(&nowhere)], 1, "r.json");
 }
+
+/// What is published follows from the JSON beside it, so that nobody has to trust a page that somebody made
+/// once. If a change of the page or of the tables is meant, the directory's command makes both again, as
+/// docs/results/README.md says; the JSON stays.
+#[test]
+fn published_results_are_what_their_json_gives() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let mut count = 0;
+    for directory in fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path()) {
+        let inside = fs::read_dir(&directory).into_iter().flatten();
+        let mut reports: Vec<PathBuf> = inside.map(|entry| entry.unwrap().path()).collect();
+        reports.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+        if reports.is_empty() {
+            continue;
+        }
+        reports.sort();
+        count += 1;
+        let made = tempfile::tempdir().unwrap();
+        let [page, tables] = ["report.html", "README.md"].map(|name| made.path().join(name));
+        let given = reports.iter().map(|path| text(path));
+        let outputs = ["--out", text(&page), "--tables", text(&tables)];
+        succeed(["bench", "report"].into_iter().chain(given).chain(outputs));
+        for made in [page, tables] {
+            let kept = directory.join(made.file_name().unwrap());
+            let (now, then) = (fs::read(&made).unwrap(), fs::read(&kept).unwrap());
+            assert!(now == then, "{} is not what its JSON gives", kept.display());
+        }
+    }
+    assert!(count > 0, "no directory of results has its JSON");
+}

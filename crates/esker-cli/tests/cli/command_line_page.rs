@@ -1,4 +1,5 @@
-//! `docs/command-line.md`: its examples run as they are printed, and there is one for every command.
+//! `docs/command-line.md`: its examples run as they are printed and succeed where the page shows no
+//! failure, and there is one for every command.
 
 use crate::support::succeed;
 use std::path::{Path, PathBuf};
@@ -43,16 +44,29 @@ fn fits(pattern: &str, line: &str) -> bool {
     ends.any(|at| fits(rest, &line[at..]))
 }
 
-/// The same for all lines; one that is `…` stands for any number of lines.
+/// How a line begins that the program prints on standard error.
+const SAID: &str = "esker:";
+
+/// The same for all lines; one that is `…` stands for any number of lines. It stands for no line of
+/// standard error: failures and warnings are shown.
 fn all_fit(patterns: &[String], lines: &[&str]) -> bool {
     match (patterns, lines) {
         ([], lines) => lines.is_empty(),
-        ([any], _) if any == "…" => true,
+        ([any, patterns @ ..], lines) if any == "…" => {
+            let hidden = lines.iter().take_while(|line| !line.starts_with(SAID)).count();
+            (0..=hidden).any(|count| all_fit(patterns, &lines[count..]))
+        }
         ([pattern, patterns @ ..], [line, lines @ ..]) => {
             fits(pattern, line) && all_fit(patterns, lines)
         }
         _ => false,
     }
+}
+
+/// Whether an example may fail: the page shows what was said, before or after all else, or the exit code.
+fn may_fail(example: &Example) -> bool {
+    let ends = [example.printed.first(), example.printed.last()];
+    example.line.contains("echo $?") || ends.iter().flatten().any(|line| line.starts_with(SAID))
 }
 
 #[test]
@@ -63,14 +77,17 @@ fn the_examples_print_what_the_page_says() {
     let path = format!("{}:{path}", program.parent().unwrap().display());
     let examples = examples(&page());
     assert!(examples.len() > 50, "{}", examples.len());
-    for Example { line, printed } in examples {
+    for example in examples {
+        let Example { line, printed } = &example;
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(format!("{{ {line}\n}} 2>&1")).current_dir(place.path());
         shell.env("PATH", &path).stdin(Stdio::null());
         let output = shell.output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<&str> = said.lines().collect();
-        assert!(all_fit(&printed, &lines), "{line}\nprinted:\n{said}\nnot:\n{printed:#?}");
+        assert!(all_fit(printed, &lines), "{line}\nprinted:\n{said}\nnot:\n{printed:#?}");
+        let status = output.status;
+        assert!(status.success() || may_fail(&example), "{line}\n{status}, printed:\n{said}");
     }
 }
 
@@ -96,4 +113,18 @@ fn lines_fit_where_only_what_may_differ_does() {
     let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     assert!(all_fit(&lines(&["a", "…"]), &["a", "b", "c"]));
     assert!(!all_fit(&lines(&["a", "b"]), &["a"]) && !all_fit(&lines(&["a"]), &["a", "b"]));
+    assert!(all_fit(&lines(&["…", "b", "…"]), &["a", "a", "b"]));
+    assert!(!all_fit(&lines(&["…", "b"]), &["a"]));
+}
+
+#[test]
+fn failures_are_not_hidden() {
+    let example = |line: &str, printed: &str| Example {
+        line: line.to_owned(),
+        printed: vec![printed.to_owned()],
+    };
+    assert!(!all_fit(&["…".to_owned()], &["esker: key not found"]));
+    assert!(!may_fail(&example("esker stats DB", "…")));
+    assert!(may_fail(&example("esker get DB k", "esker: key not found…")));
+    assert!(may_fail(&example("esker get DB k; echo $?", "1")));
 }

@@ -123,7 +123,9 @@ fn stats_verify_compact() {
     assert_eq!(stats["trees"][0]["base"]["entries"], 3, "{stats}");
     let verify = succeed(["verify", db]);
     assert!(verify.lines().any(|line| line == "entries 3"), "{verify}");
+    assert!(verify.ends_with("\nno damage found\n"), "{verify}");
     let verify = json_of(&["verify", db, "--json"]);
+    assert_eq!(verify["whole"], true);
     assert_eq!((&verify["entries"], &verify["problems"]), (&json!(3), &json!([])));
 }
 

@@ -15,6 +15,7 @@ mod dump_load;
 mod events_command;
 mod experiment;
 mod import;
+mod json;
 mod kill_loop;
 mod live;
 mod published_experiments;

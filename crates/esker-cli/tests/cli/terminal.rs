@@ -86,8 +86,8 @@ impl Terminal {
 #[test]
 fn a_terminal_is_told_what_was_done_and_a_pipe_is_not() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
-    let (db, copy) = (text(&path), text(&copy));
+    let [path, copy, saved] = ["db", "copy", "saved"].map(|name| dir.path().join(name));
+    let [db, copy, saved] = [&path, &copy, &saved].map(|path| text(path));
     for (arguments, told) in [
         (vec!["put", db, "k", "v"], vec!["set k to 1 bytes"]),
         (vec!["del", db, "k"], vec!["removed 1 keys"]),
@@ -96,8 +96,9 @@ fn a_terminal_is_told_what_was_done_and_a_pipe_is_not() {
         (vec!["branch", db, "--snapshot", "s"], vec!["made the named snapshot s"]),
         (vec!["branch", db, "--drop", "s"], vec!["dropped the snapshot s"]),
         (vec!["compact", db], vec!["compacting", "compacted: "]),
-        (vec!["checkpoint", db, "--to", copy], vec!["copying", "made a copy at "]),
-        (vec!["verify", db], vec!["verifying"]),
+        (vec!["checkpoint", db, "--to", copy], vec!["copying", " files, ", "made a copy at "]),
+        (vec!["verify", db], vec!["verifying", " run segments"]),
+        (vec!["repair", db, "--to", saved], vec!["repairing", " files, "]),
         (vec!["repair", db, "--in-place"], vec!["repairing"]),
     ] {
         let mut command = esker();

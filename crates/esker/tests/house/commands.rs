@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str, usize, By); 16] = [
         1,
         By::Test("test_program::test_the_program_that_the_readme_shows"),
     ),
-    ("crates/esker/src/guide.md", "", 19, By::Doctest("crates/esker/src/lib.rs")),
+    ("crates/esker/src/guide.md", "", 20, By::Doctest("crates/esker/src/lib.rs")),
     (
         "docs/c.md",
         "c",
@@ -72,10 +72,11 @@ const OTHER_BLOCKS: [(&str, &str); 10] = [
 const RUN_AS_SHOWN: &str = "docs/command-line.md";
 
 /// Programs of others, of which a page may show any arguments.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "callgrind_annotate",
     "cat",
     "cc",
+    "cp",
     "echo",
     "export",
     "find",

@@ -1,6 +1,8 @@
-//! What the documents point at: files that links name, and tests that the contract names.
+//! What the documents point at: files and sections that links name, tests that the contract names, and
+//! pages that the list of all pages names.
 
 use crate::source::{files, none_of, workspace};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,25 +33,90 @@ fn without_code(markdown: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Where the links of a document lead, within the repository.
+fn links(text: &str) -> Vec<String> {
+    let text = without_code(text);
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+    let own = links.filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
+    own.map(str::to_owned).collect()
+}
+
+/// The name under which a link reaches a heading: letters, digits, hyphens and underscores in lower case,
+/// with a hyphen for each space.
+fn anchor(heading: &str) -> String {
+    // Of a link only its text is shown.
+    let mut parts = heading.split("](");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once(')').map_or(part, |(_, behind)| behind));
+    let shown = rest.fold(first, |shown, part| shown + part);
+    let kept = shown.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// The names of all headings of a document. Of headings that are alike, all but the first have a number.
+fn anchors(markdown: &str) -> BTreeSet<String> {
+    let (mut fenced, mut found) = (false, BTreeSet::new());
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for line in markdown.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        let text = line.trim_start_matches('#');
+        if fenced || text.len() == line.len() || !text.starts_with(' ') {
+            continue;
+        }
+        let name = anchor(text);
+        let count = counts.entry(name.clone()).or_default();
+        found.insert(if *count == 0 { name } else { format!("{name}-{count}") });
+        *count += 1;
+    }
+    found
+}
+
 #[test]
 fn links_in_the_documents_lead_somewhere() {
     let root = workspace();
-    let mut findings = Vec::new();
+    let (mut sections, mut findings) = (0, Vec::new());
     for (path, text) in documents() {
-        let text = without_code(&text);
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for link in links {
-            let target = link.split(['#', ' ']).next().unwrap();
-            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
-                continue;
+        for link in links(&text) {
+            let (target, section) = link.split_once('#').unwrap_or((&link, ""));
+            let file = path.parent().unwrap().join(target);
+            let file = if target.is_empty() { &path } else { &file };
+            let mut found = file.exists();
+            if found && !section.is_empty() && file.extension().is_some_and(|ending| ending == "md")
+            {
+                sections += 1;
+                found = anchors(&fs::read_to_string(file).unwrap()).contains(section);
             }
-            if !path.parent().unwrap().join(target).exists() {
+            if !found {
                 let name = path.strip_prefix(&root).unwrap();
                 findings.push(format!("{}: {link}", name.display()));
             }
         }
     }
+    assert!(sections > 50, "only {sections} links lead to a section");
     none_of("these links lead nowhere", findings);
+}
+
+#[test]
+fn headings_have_the_names_that_links_use() {
+    assert_eq!(anchor("Ctrl-C: what it `ends`, and how"), "ctrl-c-what-it-ends-and-how");
+    assert_eq!(anchor("1. The [version](x.md#y) now"), "1-the-version-now");
+    let page = "# One\n\n## Two words\n```\n# none\n```\n    # none either\n## Two words\n";
+    let names = ["one", "two-words", "two-words-1"].map(str::to_owned);
+    assert_eq!(anchors(page), names.into());
+    assert_eq!(links("[a](b.md#c) `[d](e)` [f](https://g) [h](#i)"), ["b.md#c", "#i"]);
+}
+
+/// Whoever looks for something begins with the list.
+#[test]
+fn the_list_of_pages_names_each() {
+    let docs = workspace().join("docs");
+    let listed = links(&fs::read_to_string(docs.join("README.md")).unwrap());
+    let entries = fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = entries.map(|name| name.to_string_lossy().into_owned());
+    let pages = names.filter(|name| name.ends_with(".md") && name != "README.md");
+    let (known, unknown): (Vec<_>, Vec<_>) = pages.partition(|name| listed.contains(name));
+    assert!(known.len() > 20, "docs/README.md lists {} pages", known.len());
+    none_of("docs/README.md does not name these pages", unknown);
 }
 
 /// Whether a piece of code in a document is `file::test`: names in lower case, at least two.

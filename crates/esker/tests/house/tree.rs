@@ -1,5 +1,5 @@
 //! The shape of the tree: what stands at the root, how much of the engine is public, how large its
-//! largest part is.
+//! largest part is, what packages hold.
 
 use crate::lexer::{blank_items, words};
 use crate::source::{Source, engine, none_of, workspace};
@@ -86,4 +86,40 @@ fn the_database_module_stays_small() {
         "crates/esker/src/db has {found} lines without tests, and at most {DATABASE_LINES_MAX} are \
          allowed: move what is no part of coordinating a database out of it"
     );
+}
+
+/// Whether a published crate with a build script packs a list of files without it.
+fn build_script_left_out(manifest: &str) -> bool {
+    let published = !manifest.lines().any(|line| line.trim() == "publish = false");
+    let included = manifest.split_once("\ninclude = [").map(|(_, rest)| rest);
+    let listed = included.and_then(|rest| rest.split(']').next());
+    published && listed.is_some_and(|files| !files.contains("\"build.rs\""))
+}
+
+/// Cargo packs a crate without its build script if `include` does not name it, and the package then lacks
+/// what the script sets.
+#[test]
+fn published_crates_pack_their_build_scripts() {
+    let (mut findings, mut scripts) = (Vec::new(), 0);
+    for entry in fs::read_dir(workspace().join("crates")).unwrap() {
+        let directory = entry.unwrap().path();
+        if directory.join("build.rs").exists() {
+            scripts += 1;
+            let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+            if build_script_left_out(&manifest) {
+                findings.push(directory.file_name().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    assert!(scripts > 0, "no crate has a build script");
+    none_of("`include` in Cargo.toml of these published crates lacks build.rs", findings);
+}
+
+#[test]
+fn a_build_script_that_is_left_out_is_seen() {
+    let manifest = |list: &str, more: &str| format!("[package]\ninclude = [{list}]\n{more}\n");
+    assert!(build_script_left_out(&manifest("\"src/**\"", "")));
+    assert!(!build_script_left_out(&manifest("\"src/**\",\n\"build.rs\"", "")));
+    assert!(!build_script_left_out(&manifest("\"src/**\"", "publish = false")));
+    assert!(!build_script_left_out("[package]\n"));
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The front pages: the file, below `crates`.
-const FRONT_PAGES: [&str; 7] = [
+const FRONT_PAGES: [&str; 8] = [
     "esker/src/lib.rs",
     "esker/src/fs/mod.rs",
     "esker/src/repair/mod.rs",
@@ -18,6 +18,7 @@ const FRONT_PAGES: [&str; 7] = [
     "esker-json/src/lib.rs",
     "esker-port/src/lib.rs",
     "esker-port/src/token/mod.rs",
+    "esker-port/src/word/mod.rs",
 ];
 
 /// A public item and its documentation.
