@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 #![cfg(unix)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -29,4 +30,26 @@ fn the_program_of_the_page_runs_as_printed() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), block(&page, "text"));
     assert!(page.contains("esker import --from leveldb DIR --to NEW"));
+}
+
+/// The names that are left out, without their arguments.
+fn left_out(workspace: &Path) -> BTreeSet<String> {
+    let list = fs::read_to_string(workspace.join("tests/clients/left-out.txt")).unwrap();
+    let names = list.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let bare =
+        |line: &str| line.split('(').next().unwrap().strip_prefix("leveldb::").map(str::to_owned);
+    names.map(|line| bare(line).unwrap()).collect()
+}
+
+#[test]
+fn the_page_names_whatever_is_left_out() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(workspace.join("docs/leveldb.md")).unwrap();
+    let (_, section) = page.split_once("## What is left out\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").nth(1));
+    let names = names.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned));
+    let mut named: Vec<String> = names.collect();
+    named.sort();
+    assert_eq!(named, left_out(&workspace).into_iter().collect::<Vec<_>>());
 }

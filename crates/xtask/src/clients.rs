@@ -317,14 +317,11 @@ fn leveldb_rs(bench: &Bench, library: &Library) -> Result<usize> {
     build.current_dir(&copy).args(["test", "--quiet", "--locked", "--no-run", "--test", "tests"]);
     build.arg("--message-format=json-render-diagnostics").env("RUSTFLAGS", "-Awarnings");
     build.env("CARGO_TARGET_DIR", bench.target.join(format!("leveldb-rs-{}", library.name)));
-    // In place of the build script of `leveldb-sys`, which compiles a LevelDB of its own.
     let directory = library.c_half.clone().unwrap_or_else(|| PathBuf::from("/usr/lib"));
-    for setting in [
-        "rustc-link-lib=[\"leveldb\"]".to_owned(),
-        format!("rustc-link-search=[\"native={}\"]", directory.display()),
-    ] {
-        build.arg("--config").arg(format!("target.{}.leveldb.{setting}", host()?));
-    }
+    let config = copy.join("as-printed.toml");
+    fs::write(&config, link_config(&bench.workspace, &host()?, &directory)?)
+        .map_err(|e| format!("cannot write {config:?}: {e}"))?;
+    build.arg("--config").arg(&config);
     let messages = output(&mut build)?;
     let program =
         messages.split("\"executable\":\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -333,6 +330,20 @@ fn leveldb_rs(bench: &Bench, library: &Library) -> Result<usize> {
     let result = text.split("test result: ok. ").nth(1).unwrap_or_default();
     let passed = result.split(" passed; 0 failed;").next().and_then(|count| count.parse().ok());
     passed.ok_or_else(|| format!("it did not end well:\n{text}"))
+}
+
+/// What `docs/leveldb.md` tells users of the crate to tell cargo, for this target and this library: it stands in place of the
+/// build script of `leveldb-sys`, which compiles a LevelDB of its own.
+fn link_config(workspace: &Path, host: &str, directory: &Path) -> Result<String> {
+    let page = workspace.join("docs/leveldb.md");
+    let page = fs::read_to_string(&page).map_err(|e| format!("cannot read {page:?}: {e}"))?;
+    let block = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let block = block.ok_or("docs/leveldb.md has no configuration of cargo")?;
+    let printed = ["x86_64-unknown-linux-gnu", "/home/me/esker/target/leveldb-dropin/c"];
+    if let Some(missing) = printed.iter().find(|part| !block.contains(*part)) {
+        return Err(format!("the configuration in docs/leveldb.md does not name {missing}"));
+    }
+    Ok(block.replace(printed[0], host).replace(printed[1], &directory.to_string_lossy()))
 }
 
 fn cargo() -> Command {

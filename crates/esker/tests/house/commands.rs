@@ -16,7 +16,7 @@ const HISTORY: &str = "CHANGELOG.md";
 const MADE_UP: (&str, &str) = ("shelf", "redb");
 
 /// The fenced blocks of all pages: page, language, how many, and what runs them.
-const PROGRAMS: [(&str, &str, usize, By); 15] = [
+const PROGRAMS: [(&str, &str, usize, By); 16] = [
     ("README.md", "rust", 1, By::Test("readme::the_readme_shows_the_first_program_as_it_is")),
     (
         "bindings/python/README.md",
@@ -35,6 +35,7 @@ const PROGRAMS: [(&str, &str, usize, By); 15] = [
     ("docs/dump-format.md", "", 1, By::Nothing("the numbers of this dump are made up")),
     ("docs/file-formats.md", "", 3, By::Nothing("directories and grammars")),
     ("docs/import.md", "rust", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
+    ("docs/leveldb.md", "toml", 1, By::Script("crates/xtask/src/clients.rs")),
     ("docs/leveldb.md", "c", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/leveldb.md", "text", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/moving.md", "rust", 1, By::Doctest("crates/esker-testkit/src/lib.rs")),
