@@ -49,7 +49,7 @@ fn the_page_names_whatever_is_left_out() {
     let section = section.split("\n## ").next().unwrap();
     let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").nth(1));
     let names = names.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned));
-    let (named, left_out) = (names.collect::<Vec<_>>(), left_out(&workspace));
-    assert_eq!(named.len(), left_out.len(), "the page names one twice: {named:?}");
-    assert_eq!(named.into_iter().collect::<BTreeSet<_>>(), left_out);
+    let mut named: Vec<String> = names.collect();
+    named.sort();
+    assert_eq!(named, left_out(&workspace).into_iter().collect::<Vec<_>>());
 }
