@@ -86,7 +86,8 @@ fn metrics_that_the_text_names_exist() {
 /// What `esker serve-metrics` adds to the metrics of the database.
 const SERVED: [&str; 2] = ["esker_up", "esker_statistics_age_seconds"];
 /// The functions of the C interface that the text names.
-const C: [&str; 8] = [
+const C: [&str; 9] = [
+    "esker_checkpoint",
     "esker_stats",
     "esker_openmetrics",
     "esker_options_set_event_callback",
