@@ -17,9 +17,8 @@ use std::time::Duration;
 /// use std::time::Duration;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
-/// let mut options = KeyspaceOptions::merging(CounterU64::NAME);
-/// options.ttl = Some(Duration::from_secs(3600));
 /// // Each visit counts for an hour.
+/// let options = KeyspaceOptions::merging(CounterU64::NAME).ttl(Duration::from_secs(3600));
 /// let visits = db.keyspace_with("visits", options)?;
 /// visits.merge("home", CounterU64::encode(1))?;
 /// # Ok::<(), esker::Error>(())
@@ -39,6 +38,95 @@ pub struct KeyspaceOptions {
     /// The default time to live of writes. It can be changed, here or by
     /// [`crate::Keyspace::set_ttl`], for later writes. Default: writes never expire.
     pub ttl: Option<Duration>,
+}
+
+/// Methods that set a field and give the options back.
+impl KeyspaceOptions {
+    /// The default options: each option of an existing keyspace stays as it is.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let users = db.keyspace_with("users", esker::KeyspaceOptions::new())?;
+    /// assert_eq!(users.ttl(), None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the field [`comparator`](KeyspaceOptions#structfield.comparator).
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # struct Reverse;
+    /// # impl esker::Comparator for Reverse {
+    /// # fn name(&self) -> &str { "reverse" }
+    /// # fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering { b.cmp(a) }
+    /// # }
+    /// use esker::KeyspaceOptions;
+    /// use std::{sync::Arc, time::Duration};
+    /// let week = Duration::from_secs(7 * 24 * 3600);
+    /// let news = db.keyspace_with("news", KeyspaceOptions::expiring(week).comparator(Arc::new(Reverse)))?;
+    /// assert_eq!((news.comparator_name(), news.ttl()), (Some("reverse"), Some(week)));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn comparator(mut self, comparator: Arc<dyn Comparator>) -> Self {
+        self.comparator = Some(comparator);
+        self
+    }
+
+    /// Sets the field [`merge_operator`](KeyspaceOptions#structfield.merge_operator) to this name.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{CounterU64, KeyspaceOptions};
+    /// let visits = KeyspaceOptions::new().merge_operator(CounterU64::NAME);
+    /// db.keyspace_with("visits", visits)?.merge("home", CounterU64::encode(1))?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn merge_operator(mut self, operator: impl Into<String>) -> Self {
+        self.merge_operator = Some(operator.into());
+        self
+    }
+
+    /// Sets the field [`compaction_filter`](KeyspaceOptions#structfield.compaction_filter) to this name.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let options = esker::KeyspaceOptions::new().compaction_filter("drop-drafts");
+    /// // The options of the database have no filter of this name.
+    /// assert!(db.keyspace_with("pages", options).is_err());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn compaction_filter(mut self, filter: impl Into<String>) -> Self {
+        self.compaction_filter = Some(filter.into());
+        self
+    }
+
+    /// Sets the field [`ttl`](KeyspaceOptions#structfield.ttl).
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use std::time::Duration;
+    /// let minute = Duration::from_secs(60);
+    /// let cache = db.keyspace_with("cache", esker::KeyspaceOptions::new().ttl(minute))?;
+    /// assert_eq!(cache.ttl(), Some(minute));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
 }
 
 impl KeyspaceOptions {

@@ -26,10 +26,9 @@ const TRANSACTION: Option<&str> = Some("transaction");
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// use esker::TransactionOptions;
 /// use std::time::Duration;
-/// let mut options = esker::TransactionOptions::default();
-/// options.pessimistic = true;
-/// options.lock_timeout = Duration::from_millis(10);
+/// let options = TransactionOptions::new().pessimistic(true).lock_timeout(Duration::from_millis(10));
 /// let (stock, tx) = (db.default_keyspace(), db.begin_with(options)?);
 /// tx.insert(&stock, "nails", "100")?;
 /// // Another transaction waits for the lock, but not for long.
@@ -64,6 +63,61 @@ impl Default for TransactionOptions {
             durability: None,
             attempts: 1000,
         }
+    }
+}
+
+/// Methods that set the field of their name: the type of the argument, how the field gets it, and an
+/// example.
+macro_rules! setters {
+    ($($name:ident($value:ident: $type:ty) = $field:expr, $example:literal;)*) => {
+        /// Methods that set a field and give the options back.
+        impl TransactionOptions {
+            $(
+                #[doc = concat!("Sets the field [`", stringify!($name), "`](TransactionOptions#structfield.", stringify!($name), ").")]
+                ///
+                /// # Example
+                /// ```
+                /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+                /// # use esker::{Durability, TransactionOptions};
+                /// # use std::time::Duration;
+                #[doc = concat!("let options = TransactionOptions::new().", stringify!($name), "(", $example, ");")]
+                /// let (stock, tx) = (db.default_keyspace(), db.begin_with(options)?);
+                /// tx.insert(&stock, "nails", "100")?;
+                /// tx.commit()?;
+                /// # Ok::<(), esker::Error>(())
+                /// ```
+                #[must_use]
+                pub fn $name(mut self, $value: $type) -> Self {
+                    self.$name = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    pessimistic(yes: bool) = yes, "true";
+    lock_timeout(time: Duration) = time, "Duration::from_secs(1)";
+    interrupted(asked: fn() -> bool) = Some(asked), "|| false";
+    durability(class: Durability) = Some(class), "Durability::Disk";
+    attempts(count: u32) = count, "3";
+}
+
+impl TransactionOptions {
+    /// The default options.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{Durability, TransactionOptions};
+    /// let options = TransactionOptions::new().durability(Durability::Disk).attempts(10);
+    /// db.transact_with(options, |tx| tx.insert(&db.default_keyspace(), "key", "value"))?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 }
 

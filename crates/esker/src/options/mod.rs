@@ -6,6 +6,8 @@
 mod machine;
 mod setters;
 pub mod settings;
+#[cfg(test)]
+mod tests;
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
 use crate::events::EventListener;
