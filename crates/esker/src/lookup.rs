@@ -208,8 +208,8 @@ impl Held {
         }
     }
 
-    /// Keeps the value for any time. Its block counts as what iterators hold does, until its owner says that it
-    /// [lets it go](Held::let_go); where all of them hold too much, the value is copied.
+    /// Keeps the value for any time. Its block counts as what iterators hold does, until its owner
+    /// [gives it back](Held::give_back); where all of them hold too much, the value is copied.
     pub fn keep(self, pins: &Pins) -> Self {
         // Seeded: values that a program keeps hold blocks without a bound.
         if pins.have_room() || bug!("lookup_pinned_values_without_bound") {
@@ -227,22 +227,17 @@ impl Held {
         }
     }
 
-    /// A value that was [kept](Held::keep) is about to be dropped.
-    pub fn let_go(&self, pins: &Pins) {
+    /// Drops a value that was [kept](Held::keep). Its owner has no handle of the database, which may be closed and gone.
+    pub fn give_back(self) {
+        let Self::Block { pin, .. } = &self else { return };
+        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+        if pin.is_forked() {
+            std::mem::forget(self);
+            return;
+        }
         // Seeded: values that are gone still count as pinned.
         bug!("lookup_pinned_values_still_count", return);
-        pins.add(self.pinned().wrapping_neg());
-    }
-
-    /// Lets a value go that was [kept](Held::keep), and drops it, for an owner without a handle of the database, which may
-    /// be closed and gone.
-    pub fn give_back(self) {
-        match &self {
-            // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
-            Self::Block { pin, .. } if pin.is_forked() => std::mem::forget(self),
-            Self::Block { pin, .. } => self.let_go(pin.pins()),
-            Self::Copy(_) => {}
-        }
+        pin.pins().add(self.pinned().wrapping_neg());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values that a layer above keeps for as long as its caller wants, without a handle of their database.
 
 use super::cached::{Cached, see_cached};
+pub use super::in_place::ValueInPlace;
 use crate::db::{Held, Seen};
 use crate::{Keyspace, Result, Snapshot};
 
@@ -11,50 +12,6 @@ pub enum KeptValue {
     Copied(Vec<u8>),
     /// It stays where it lies.
     InPlace(ValueInPlace),
-}
-
-/// A value in its block, which stays in memory until this is dropped: after a write of its key, and after the database was
-/// closed. It does not keep the database open. It counts as [`crate::PinnedValue`] does, and is a copy where that is one.
-#[derive(Debug)]
-pub struct ValueInPlace(
-    /// There until it is dropped.
-    Option<Held>,
-);
-
-impl ValueInPlace {
-    /// It counts from here on: a get may still fail after it has found a value.
-    fn new(held: Held, keyspace: &Keyspace) -> Self {
-        Self(Some(held.keep(keyspace.handle.core.cache.pins())))
-    }
-
-    /// The value.
-    pub fn bytes(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], Held::bytes)
-    }
-
-    /// The bytes, if they are a copy.
-    fn into_copy(mut self) -> std::result::Result<Vec<u8>, Self> {
-        match self.0.take() {
-            Some(Held::Copy(bytes)) => Ok(bytes),
-            held => Err(Self(held)),
-        }
-    }
-
-    /// Bytes that are a copy, which no account of the database has.
-    pub fn copied(&self) -> usize {
-        match &self.0 {
-            Some(Held::Copy(bytes)) => bytes.capacity(),
-            _ => 0,
-        }
-    }
-}
-
-impl Drop for ValueInPlace {
-    fn drop(&mut self) {
-        if let Some(held) = self.0.take() {
-            held.give_back();
-        }
-    }
 }
 
 /// Looks a key up in a snapshot or, without one, as it is now.
@@ -86,7 +43,7 @@ pub fn get_kept(
     };
     Ok(Some(match held {
         Held::Copy(bytes) => KeptValue::Copied(bytes),
-        block => match ValueInPlace::new(block, keyspace).into_copy() {
+        block => match ValueInPlace::new(block, &keyspace.handle.core).into_copy() {
             Ok(bytes) => KeptValue::Copied(bytes),
             Err(value) => KeptValue::InPlace(value),
         },
@@ -103,7 +60,7 @@ pub fn get_in_place(
     key: &[u8],
 ) -> Result<Option<ValueInPlace>> {
     let held = find(keyspace, snapshot, key, |value| value.hold())?;
-    Ok(held.map(|held| ValueInPlace::new(held, keyspace)))
+    Ok(held.map(|held| ValueInPlace::new(held, &keyspace.handle.core)))
 }
 
 /// The same of now, if memory answers.
@@ -112,5 +69,5 @@ pub fn get_in_place(
 /// As [`Keyspace::get`].
 pub fn get_in_place_cached(keyspace: &Keyspace, key: &[u8]) -> Result<Cached<ValueInPlace>> {
     let held = see_cached(keyspace, key, |value| value.hold())?;
-    Ok(held.map(|held| ValueInPlace::new(held, keyspace)))
+    Ok(held.map(|held| ValueInPlace::new(held, &keyspace.handle.core)))
 }

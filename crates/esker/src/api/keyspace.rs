@@ -341,7 +341,7 @@ impl Keyspace {
         if !self.state.merges() {
             return Err(no_operator(&self.state.name));
         }
-        self.state.traits().operator.check_operand(operand)
+        self.state.operator().check_operand(operand)
     }
 
     fn write_special(
@@ -464,7 +464,7 @@ impl Keyspace {
         operands: &[Arc<[u8]>],
     ) -> Result<Option<Vec<u8>>> {
         let operands: Vec<&[u8]> = operands.iter().map(|operand| &**operand).collect();
-        self.state.traits().operator.full_merge(key, existing, &operands)
+        self.state.operator().full_merge(key, existing, &operands)
     }
 
     /// Flushes, and compacts whatever a compaction can make smaller in this keyspace.

@@ -14,6 +14,7 @@ mod cursor;
 mod database;
 mod explain;
 mod handle;
+mod in_place;
 mod ingestion;
 mod iterator;
 pub mod kept;

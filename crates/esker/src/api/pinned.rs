@@ -1,10 +1,12 @@
 //! Values that are read where they lie.
 
+use super::in_place::ValueInPlace;
 use crate::Result;
 use crate::base::Moment;
 use crate::catalog::KeyspaceState;
-use crate::db::{Core, Held, ShortValue};
+use crate::db::{Core, ShortValue};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -26,9 +28,9 @@ use std::sync::Arc;
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct PinnedValue<'a> {
-    /// There until it is dropped.
-    held: Option<Held>,
-    core: &'a Core,
+    value: ValueInPlace,
+    /// It is as short-lived as the handle that it came from.
+    handle: PhantomData<&'a Core>,
 }
 
 impl<'a> PinnedValue<'a> {
@@ -40,8 +42,7 @@ impl<'a> PinnedValue<'a> {
         at: Option<Moment>,
     ) -> Result<Option<Self>> {
         let held = core.get(keyspace, key, at, |value| value.hold())?;
-        // It counts from here on: a get may still fail after it has found a value.
-        Ok(held.map(|held| Self { held: Some(held.keep(core.cache.pins())), core }))
+        Ok(held.map(|held| Self { value: ValueInPlace::new(held, core), handle: PhantomData }))
     }
 }
 
@@ -63,19 +64,7 @@ impl Deref for PinnedValue<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.held.as_ref().map_or(&[], Held::bytes)
-    }
-}
-
-impl Drop for PinnedValue<'_> {
-    fn drop(&mut self) {
-        let Some(held) = self.held.take() else { return };
-        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
-        if self.core.is_forked() {
-            std::mem::forget(held);
-        } else {
-            held.let_go(self.core.cache.pins());
-        }
+        self.value.bytes()
     }
 }
 

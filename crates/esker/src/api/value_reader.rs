@@ -1,6 +1,7 @@
 //! A reader of one value.
 
 use super::handle::Handle;
+use super::in_place::ValueInPlace;
 use crate::base::Moment;
 use crate::catalog::KeyspaceState;
 use crate::db::{Held, Seen};
@@ -33,19 +34,17 @@ pub struct ValueReader {
 
 impl Drop for ValueReader {
     fn drop(&mut self) {
-        let value = std::mem::replace(&mut self.value, Value::Whole(Held::Copy(Vec::new())));
-        // Freeing a block may take locks, which in a forked child may be held by a thread that does not exist there (R26).
+        // Freeing what it reads may take locks, which in a forked child may be held by a thread that does not exist there (R26).
         if self.handle.core.is_forked() {
-            std::mem::forget(value);
-        } else if let Value::Whole(held) = value {
-            held.let_go(self.handle.core.cache.pins());
+            let gone = Value::Whole(ValueInPlace::default());
+            std::mem::forget(std::mem::replace(&mut self.value, gone));
         }
     }
 }
 
 #[derive(Debug)]
 enum Value {
-    Whole(Held),
+    Whole(ValueInPlace),
     Pieces(PiecesReader),
 }
 
@@ -65,7 +64,7 @@ impl ValueReader {
             handle.core.get_as((state, key, at), true, take)?;
         let value = match found {
             None => return Ok(None),
-            Some(Err(held)) => Value::Whole(held.keep(handle.core.cache.pins())),
+            Some(Err(held)) => Value::Whole(ValueInPlace::new(held, &handle.core)),
             Some(Ok(pieces)) => Value::Pieces(
                 pieces.reader().map_err(|error| error.in_keyspace(&state.name, None))?,
             ),
@@ -84,7 +83,7 @@ impl ValueReader {
     /// ```
     pub fn len(&self) -> u64 {
         match &self.value {
-            Value::Whole(held) => held.bytes().len() as u64,
+            Value::Whole(value) => value.bytes().len() as u64,
             Value::Pieces(pieces) => pieces.value_len(),
         }
     }
@@ -108,9 +107,9 @@ impl BufRead for ValueReader {
         let core = &self.handle.core;
         core.check_open().map_err(io::Error::other)?;
         match &mut self.value {
-            Value::Whole(held) => {
+            Value::Whole(value) => {
                 let at = usize::try_from(self.at).unwrap_or(usize::MAX);
-                Ok(held.bytes().get(at..).unwrap_or(&[]))
+                Ok(value.bytes().get(at..).unwrap_or(&[]))
             }
             Value::Pieces(pieces) => pieces.bytes_at(self.at).map_err(|error| {
                 let error = error.in_keyspace(&self.keyspace.name, None);

@@ -159,7 +159,7 @@ impl Core {
         if O::tables(set, id).next().is_none() {
             return nothing;
         }
-        let operator = readers.first().map(|reader| reader.traits().operator.clone());
+        let operator = readers.first().map(|reader| reader.operator());
         let Some(operator) = operator else { return nothing };
         let open = || {
             let mut cursors: Vec<AnyCursor<O>> = Vec::new();
