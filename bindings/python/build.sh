@@ -9,6 +9,7 @@ set -euo pipefail
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
+. ./wheel.sh
 
 python=${PYTHON:-python3}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/../../target}/python"
@@ -25,15 +26,7 @@ rm -f "$out"/esker-*.whl "$out"/esker-*.tar.gz
 "$work/tools/bin/maturin" build --release --locked --strip --interpreter "$work/tools/bin/python" \
     --out "$out"
 
-# One wheel for all later versions of CPython: an installer knows that by the tag alone.
-wheel=$(compgen -G "$out/esker-*.whl")
-case $wheel in
-*-cp311-abi3-*) ;;
-*)
-    printf 'the wheel is not for the stable ABI of CPython 3.11: %s\n' "$wheel" >&2
-    exit 1
-    ;;
-esac
+wheel=$(stable_wheel "$out")
 
 # The licences are in both.
 for archive in "$wheel" "$out"/esker-*.tar.gz; do

@@ -6,6 +6,7 @@
 # installs what requirements-test.txt names from the package index.
 set -euo pipefail
 cd "$(dirname "$0")"
+. ./wheel.sh
 
 python=${PYTHON:-python3}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/../../target}/python"
@@ -31,15 +32,7 @@ tar -xzmf "$work"/esker-*.tar.gz -C "$work/source"
 PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip wheel --quiet \
     --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$work" \
     "$work"/source/esker-*
-# One wheel for all later versions of CPython: an installer knows that by the tag alone.
-wheel=$(compgen -G "$work/esker-*.whl")
-case $wheel in
-*-cp311-abi3-*) ;;
-*)
-    printf 'the wheel is not for the stable ABI of CPython 3.11: %s\n' "$wheel" >&2
-    exit 1
-    ;;
-esac
+wheel=$(stable_wheel "$work")
 "$python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps "$wheel"
 
 # From another directory, so that what is tested is the installed package and not the source.

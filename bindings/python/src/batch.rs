@@ -289,6 +289,21 @@ impl WriteBatch {
     ) -> Result<R> {
         self.with_content(py, keyspace, |content, space| then(content.settled(py), space))
     }
+
+    /// Adds a range delete of the keys within ``bounds`` that begin with ``prefix``.
+    fn remove_all(
+        &self,
+        py: Python<'_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        bounds: (Option<&[u8]>, Option<&[u8]>),
+        prefix: Option<&[u8]>,
+    ) -> Result<()> {
+        self.with(py, keyspace, |ops, space| {
+            let range = crate::iter::range(space, bounds, (true, false), prefix)?;
+            ops.add_range(&space.keyspace, range.start.as_deref(), range.stop.as_deref());
+            Ok(())
+        })?
+    }
 }
 
 #[pymethods]
@@ -353,11 +368,7 @@ impl WriteBatch {
         keyspace: Option<&Bound<'_, Store>>,
     ) -> Result<()> {
         let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
-        self.with(py, keyspace, |ops, space| {
-            let range = crate::iter::range(space, bounds, (true, false), None)?;
-            ops.add_range(&space.keyspace, range.start.as_deref(), range.stop.as_deref());
-            Ok(())
-        })?
+        self.remove_all(py, keyspace, bounds, None)
     }
 
     /// Adds a range delete of all keys that begin with ``prefix``.
@@ -368,12 +379,7 @@ impl WriteBatch {
         prefix: Input<'_, '_>,
         keyspace: Option<&Bound<'_, Store>>,
     ) -> Result<()> {
-        let prefix = Some(prefix.as_bytes());
-        self.with(py, keyspace, |ops, space| {
-            let range = crate::iter::range(space, (None, None), (true, false), prefix)?;
-            ops.add_range(&space.keyspace, range.start.as_deref(), range.stop.as_deref());
-            Ok(())
-        })?
+        self.remove_all(py, keyspace, (None, None), Some(prefix.as_bytes()))
     }
 
     /// Removes all operations.

@@ -79,6 +79,21 @@ impl Transaction {
         }
     }
 
+    /// Removes the keys within ``bounds`` that begin with ``prefix``.
+    fn remove_all(
+        &self,
+        py: Python<'_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        bounds: (Option<&[u8]>, Option<&[u8]>),
+        prefix: Option<&[u8]>,
+    ) -> Result<()> {
+        self.with(py, keyspace, |transaction, space| {
+            let range = crate::iter::range(space, bounds, (true, false), prefix)?;
+            let keyspace = &space.keyspace;
+            Ok(py.detach(|| transaction.remove_range::<&[u8]>(keyspace, range.bounds()))?)
+        })
+    }
+
     fn take(&self, py: Python<'_>) -> Result<Option<esker::Transaction>> {
         Ok(self.space.shared.lock(py, &self.transaction)?.take())
     }
@@ -237,11 +252,7 @@ impl Transaction {
         keyspace: Option<&Bound<'_, Store>>,
     ) -> Result<()> {
         let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
-        self.with(py, keyspace, |transaction, space| {
-            let range = crate::iter::range(space, bounds, (true, false), None)?;
-            let keyspace = &space.keyspace;
-            Ok(py.detach(|| transaction.remove_range::<&[u8]>(keyspace, range.bounds()))?)
-        })
+        self.remove_all(py, keyspace, bounds, None)
     }
 
     /// Removes all keys that begin with ``prefix``.
@@ -252,12 +263,7 @@ impl Transaction {
         prefix: Input<'_, '_>,
         keyspace: Option<&Bound<'_, Store>>,
     ) -> Result<()> {
-        let prefix = Some(prefix.as_bytes());
-        self.with(py, keyspace, |transaction, space| {
-            let range = crate::iter::range(space, (None, None), (true, false), prefix)?;
-            let keyspace = &space.keyspace;
-            Ok(py.detach(|| transaction.remove_range::<&[u8]>(keyspace, range.bounds()))?)
-        })
+        self.remove_all(py, keyspace, (None, None), Some(prefix.as_bytes()))
     }
 
     /// An iterator over a range as the transaction sees it, with its own writes so far.
