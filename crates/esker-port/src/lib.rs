@@ -31,6 +31,8 @@ mod rocksdb;
 mod sink;
 mod source;
 mod stream;
+#[cfg(test)]
+mod testing;
 pub mod token;
 mod walk;
 pub mod word;
