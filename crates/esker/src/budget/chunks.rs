@@ -12,24 +12,49 @@
 //!    split of the memory budget does not give these two.
 //! 3. Once nobody writes and nothing is left to compact, all of them go back to the system
 //!    ([`ChunkPool::trim_if`]).
+//! 4. While a large cache grows, a few chunks that it will need are *made ready* by a thread that has nothing else to do
+//!    ([`ChunkPool::make_ready`]), so that no reader waits for the system to clear them. They count as those that wait.
 #![allow(unsafe_code, reason = "memory that the system gives and takes back")]
 
+use super::pages::PAGE_BYTES;
 use parking_lot::Mutex;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A huge page: the largest chunks have it, and are aligned to it.
 const CHUNK_BYTES_MAX: usize = 2 << 20;
+/// Smaller chunks are no parts of a huge page.
+const HUGE_PART_BYTES_MIN: usize = CHUNK_BYTES_MAX / 8;
 /// Smaller chunks are not worth a mapping.
 const CHUNK_BYTES_MIN: usize = 128 << 10;
 /// The chunks of a set of memtables: little of the last one may stay unused.
 const CHUNKS_PER_SET: usize = 4;
+/// So many chunks are made ready ahead of the cache. With half of them left, the thread is asked for more.
+const READY: usize = 4;
+/// Where the cache may have fewer chunks more than this, none are made ready.
+const ROOM_FOR_READY: usize = 16 * READY;
+
+/// What wakes the thread that makes chunks ready.
+struct Wake(Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wake")
+    }
+}
 
 /// See the head of this module.
 #[derive(Debug)]
 pub struct ChunkPool {
     spare: Mutex<Vec<Chunk>>,
+    /// Those that were made ready for the cache (invariant 4). Its lock is taken after that of `spare`.
+    ready: Mutex<Vec<Chunk>>,
+    /// Whether the cache needs more of them soon.
+    wanted: AtomicBool,
+    wake: OnceLock<Wake>,
     /// As many may wait for the next set of memtables.
     of_set: usize,
     /// As many more, because the cache may have them and has not.
@@ -55,7 +80,15 @@ impl ChunkPool {
     }
 
     fn keeping(of_set: usize, chunk_bytes: usize) -> Self {
-        Self { spare: Mutex::default(), of_set, of_cache: AtomicUsize::new(0), chunk_bytes }
+        Self {
+            spare: Mutex::default(),
+            ready: Mutex::default(),
+            wanted: AtomicBool::new(false),
+            wake: OnceLock::new(),
+            of_set,
+            of_cache: AtomicUsize::new(0),
+            chunk_bytes,
+        }
     }
 
     /// Bytes of each chunk.
@@ -66,9 +99,9 @@ impl ChunkPool {
     /// Bytes of the chunks that wait: those for the next set of memtables, and those beyond, which the
     /// cache may have.
     pub fn bytes(&self) -> (usize, usize) {
-        let spare = self.spare.lock().len();
+        let (spare, ready) = (self.spare.lock().len(), self.ready.lock().len());
         let of_set = spare.min(self.of_set);
-        (of_set * self.chunk_bytes, (spare - of_set) * self.chunk_bytes)
+        (of_set * self.chunk_bytes, (spare - of_set + ready) * self.chunk_bytes)
     }
 
     /// A chunk for a memtable: one that waits, or a new one. `None` if the system has no memory.
@@ -82,7 +115,50 @@ impl ChunkPool {
         let mut spare = self.spare.lock();
         let chunk = (spare.len() > self.of_set / 2).then(|| spare.pop()).flatten();
         drop(spare);
-        chunk.or_else(|| Chunk::new(self.chunk_bytes))
+        chunk.or_else(|| self.take_ready()).or_else(|| Chunk::new(self.chunk_bytes))
+    }
+
+    /// A chunk that was made ready, if there is one. Asks for more if few are left.
+    fn take_ready(&self) -> Option<Chunk> {
+        let wake = self.wake.get()?;
+        let mut ready = self.ready.lock();
+        let chunk = ready.pop();
+        let few = ready.len() < READY / 2 && self.may_be_ready() > ready.len();
+        drop(ready);
+        if few && !self.wanted.swap(true, Ordering::Relaxed) {
+            (wake.0)();
+        }
+        chunk
+    }
+
+    /// How many chunks may be ready: none where chunks are no huge pages, or where the cache has not much room.
+    fn may_be_ready(&self) -> usize {
+        let room = self.of_cache.load(Ordering::Relaxed);
+        // Seeded: what is made ready does not count against the room of the cache.
+        let much = room >= ROOM_FOR_READY || bug!("budget_ready_without_room");
+        if much && self.chunk_bytes == CHUNK_BYTES_MAX { READY } else { 0 }
+    }
+
+    /// Has `wake` called whenever the cache will soon need chunks that [`Self::make_ready`] should make. Without it none
+    /// are made ready.
+    pub fn wake_by(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.wake.set(Wake(Box::new(wake)));
+    }
+
+    /// Makes a chunk ready for the cache, if it needs one soon and there may be one more. Returns whether it did; the
+    /// caller has nothing else to do and calls again.
+    pub fn make_ready(&self) -> bool {
+        if !self.wanted.load(Ordering::Relaxed) {
+            return false;
+        }
+        let may = self.ready.lock().len() < self.may_be_ready();
+        let Some(mut chunk) = may.then(|| Chunk::new(self.chunk_bytes)).flatten() else {
+            self.wanted.store(false, Ordering::Relaxed);
+            return false;
+        };
+        chunk.touch();
+        self.ready.lock().push(chunk);
+        true
     }
 
     /// Takes a chunk of this size in, or lets the system have it if as many wait as may.
@@ -113,6 +189,16 @@ impl ChunkPool {
         let rest = spare.split_off(most);
         drop(spare);
         drop(rest);
+        self.keep_ready(self.may_be_ready());
+    }
+
+    /// Lets the system have what was made ready beyond so many chunks.
+    fn keep_ready(&self, most: usize) {
+        let mut ready = self.ready.lock();
+        let most = most.min(ready.len());
+        let rest = ready.split_off(most);
+        drop(ready);
+        drop(rest);
     }
 
     /// Lets the system have all that waits, if `calm`: nobody writes, and nothing is left to compact.
@@ -121,6 +207,7 @@ impl ChunkPool {
         if calm && !bug!("budget_chunks_are_never_given_back") {
             let spare = std::mem::take(&mut *self.spare.lock());
             drop(spare);
+            self.keep_ready(0);
         }
     }
 }
@@ -139,6 +226,35 @@ impl Chunk {
     /// A chunk of zeros; `bytes` is a power of two, at least a page. `None` if the system has no memory.
     pub fn new(bytes: usize) -> Option<Self> {
         system::take(bytes).map(|start| Self { start, bytes })
+    }
+
+    /// Whether chunks of so many bytes are made as parts of a huge page.
+    pub fn may_be_part(bytes: usize) -> bool {
+        system::PARTS && (HUGE_PART_BYTES_MIN..CHUNK_BYTES_MAX).contains(&bytes)
+    }
+
+    /// The chunks of so many bytes that a huge page has: lookups in all of them need one place of the TLB. Each goes back
+    /// to the system alone. One chunk where they would be too small, or where mappings cannot be parted; none if the
+    /// system has no memory.
+    pub fn of_huge_page(bytes: usize) -> Vec<Self> {
+        if !Self::may_be_part(bytes) {
+            return Self::new(bytes).into_iter().collect();
+        }
+        let Some(start) = system::take(CHUNK_BYTES_MAX) else { return Vec::new() };
+        let part = |at: usize| {
+            // SAFETY: all parts lie in the mapping, which has as many of them as fit.
+            let start = unsafe { start.add(at * bytes) };
+            Self { start, bytes }
+        };
+        (0..CHUNK_BYTES_MAX / bytes).map(part).collect()
+    }
+
+    /// Has the system give the memory of a new chunk now: each page is written to, with the zeroes that it has.
+    fn touch(&mut self) {
+        for at in (0..self.bytes).step_by(PAGE_BYTES) {
+            // SAFETY: the place lies in the chunk, which nobody else uses.
+            unsafe { self.start.add(at).write_volatile(0) };
+        }
     }
 
     /// Where it begins.
@@ -164,11 +280,12 @@ impl Chunk {
     }
 }
 
-/// Whether the system may make the memory of a chunk of the largest size a huge page. Where parts of it went back to the
-/// system, it would otherwise be made whole again, without anybody's use.
+/// Whether the system may make the memory of a chunk of the largest size a huge page, and that of a chunk that may be
+/// [part of one](Chunk::of_huge_page). Where parts of it went back to the system, it would otherwise be made whole again,
+/// without anybody's use.
 pub fn allow_huge(_start: NonNull<u8>, _bytes: usize, _allow: bool) {
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    if _bytes == CHUNK_BYTES_MAX {
+    if _bytes >= HUGE_PART_BYTES_MIN {
         use rustix::mm::{Advice, madvise};
         let advice = if _allow { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         // SAFETY: the advice changes no content, whatever the range is. Without it everything works, too.
@@ -187,6 +304,9 @@ impl Drop for Chunk {
 mod system {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     use std::ptr::{self, NonNull};
+
+    /// A part of what [`take`] gives can go back alone.
+    pub(super) const PARTS: bool = true;
 
     /// A mapping, aligned to its size. Where it is a huge page, it asks for one: a new chunk then costs one
     /// page fault, and a lookup few misses of the TLB.
@@ -208,15 +328,17 @@ mod system {
             if after > 0 {
                 munmap(chunk.add(bytes).as_ptr().cast(), after).ok()?;
             }
-            super::allow_huge(chunk, bytes, true);
+            if bytes == super::CHUNK_BYTES_MAX {
+                super::allow_huge(chunk, bytes, true);
+            }
             Some(chunk)
         }
     }
 
     /// # Safety
-    /// The memory comes from [`take`] with so many bytes, and nobody uses it any more.
+    /// The memory comes from [`take`] with so many bytes, or is a part of it, in whole pages; nobody uses it any more.
     pub(super) unsafe fn give(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the range is exactly the mapping. That cannot fail; if it did, the memory would stay
+        // SAFETY: the range is exactly the mapping, or a part of it. That cannot fail; if it did, the memory would stay
         // mapped, which harms nobody.
         let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
     }
@@ -226,6 +348,9 @@ mod system {
 mod system {
     use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::ptr::NonNull;
+
+    /// What [`take`] gives goes back as a whole.
+    pub(super) const PARTS: bool = false;
 
     pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(bytes, bytes).ok().filter(|_| bytes > 0)?;

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// A huge page.
 const CHUNK_BYTES_MAX: usize = 2 << 20;
 
+/// From so many bytes of slices on, their chunks come by huge pages.
+const HUGE_AFTER: usize = 4 * CHUNK_BYTES_MAX;
+
 /// What chunks are for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
@@ -58,6 +61,8 @@ pub(super) struct Chunks {
     pool: Option<Arc<ChunkPool>>,
     /// Those that wait where no pool has them.
     spare: Mutex<Vec<budget::Chunk>>,
+    /// Bytes of all chunks where no pool has them, with those that wait.
+    alone: AtomicUsize,
     /// How many there are.
     count: AtomicUsize,
     /// Bytes that the cache keeps, and what else it has than chunks: indexes, and other frames.
@@ -100,6 +105,7 @@ impl Chunks {
             bytes,
             pool,
             spare: Mutex::default(),
+            alone: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             capacity: AtomicU64::new(0),
             others: AtomicU64::new(0),
@@ -289,17 +295,50 @@ impl Chunks {
     }
 
     fn take(&self, chunk_bytes: usize) -> Option<budget::Chunk> {
-        let Some(pool) = &self.pool else {
-            let mut spare = self.spare.lock();
-            let waits = spare.iter().position(|chunk| chunk.bytes() == chunk_bytes);
-            let chunk = waits.map(|at| spare.swap_remove(at));
-            drop(spare);
-            return chunk.or_else(|| budget::Chunk::new(chunk_bytes));
-        };
+        let Some(pool) = &self.pool else { return self.take_alone(chunk_bytes) };
         let chunk = pool.take_for_cache()?;
         self.count.fetch_add(1, Ordering::Relaxed);
         self.tell();
         Some(chunk)
+    }
+
+    /// A chunk where no pool has them. Once there are many, those of a huge page come together, so that each lookup needs
+    /// less of the TLB; few would take memory that nobody uses.
+    fn take_alone(&self, chunk_bytes: usize) -> Option<budget::Chunk> {
+        let mut spare = self.spare.lock();
+        if let Some(at) = spare.iter().position(|chunk| chunk.bytes() == chunk_bytes) {
+            return Some(spare.swap_remove(at));
+        }
+        // Seeded: the first index takes a huge page.
+        let huge = self.by_huge_pages(chunk_bytes) || bug!("cache_first_slice_takes_a_huge_page");
+        let mut came = match huge {
+            true => budget::Chunk::of_huge_page(chunk_bytes),
+            false => budget::Chunk::new(chunk_bytes).into_iter().collect(),
+        };
+        self.alone.fetch_add(came.len() * chunk_bytes, Ordering::Relaxed);
+        let chunk = came.pop();
+        spare.append(&mut came);
+        chunk
+    }
+
+    /// Whether chunks of so many bytes come by huge pages now: in a large cache that has many.
+    fn by_huge_pages(&self, chunk_bytes: usize) -> bool {
+        let large = self.bytes == CHUNK_BYTES_MAX && budget::Chunk::may_be_part(chunk_bytes);
+        large && self.alone.load(Ordering::Relaxed) >= HUGE_AFTER
+    }
+
+    /// Gives a chunk back where no pool takes it.
+    fn give_alone(&self, memory: budget::Chunk) {
+        let mut spare = self.spare.lock();
+        let waiting: usize = spare.iter().map(budget::Chunk::bytes).sum();
+        let parts = self.by_huge_pages(memory.bytes());
+        if spare.len() < self.habits.spare || (parts && waiting < CHUNK_BYTES_MAX) {
+            spare.push(memory);
+            return;
+        }
+        self.alone.fetch_sub(memory.bytes(), Ordering::Relaxed);
+        drop(spare);
+        drop(memory);
     }
 
     /// Gives a chunk back of which no piece is in use.
@@ -310,13 +349,7 @@ impl Chunks {
         let again = self.pool.is_some() || self.habits.spare > 0;
         // SAFETY: as the caller promises.
         let memory = unsafe { chunk.end(shape, again) };
-        let Some(pool) = &self.pool else {
-            let mut spare = self.spare.lock();
-            if spare.len() < self.habits.spare {
-                spare.push(memory);
-            }
-            return;
-        };
+        let Some(pool) = &self.pool else { return self.give_alone(memory) };
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.tell();
         pool.give(memory);

@@ -9,7 +9,8 @@
 //!
 //! Indexes and filters have chunks of their own ([`super::slice`]). An index has several slices, and those of a large
 //! tree come and go at random: the allocator then keeps up to twice their bytes in free parts of its heaps, and
-//! another heap for each thread (docs/decisions/0023).
+//! another heap for each thread (docs/decisions/0023). Where there are many, their chunks are parts of huge pages
+//! (docs/decisions/0034): a lookup touches four or five lines of an index, each in another page.
 //!
 //! 1. A cache is much larger than a chunk, and chunks are made only for a size whose frames fill
 //!    several, so free parts of chunks stay a small share of what is in use.

@@ -553,6 +553,36 @@ fn slices_of_indexes_share_chunks_without_holes() {
     }
 }
 
+/// The chunks of many slices are parts of huge pages; few slices take none, and of what is free one waits at most, beside
+/// a few chunks.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn many_slices_lie_in_huge_pages() {
+    const HUGE: usize = 2 << 20;
+    let cache = BlockCache::new(400 << 20);
+    let slice = |_| Slice::collect(Some(cache.memory()), 400, std::iter::repeat(1_u64));
+    let mut slices = vec![slice(0)];
+    let chunk = cache.mapped_for_slices().0;
+    assert!(chunk <= HUGE / 8, "one slice has {chunk} bytes");
+    let (mut before, mut steps) = (chunk, Vec::new());
+    while before < 8 * HUGE {
+        slices.push(slice(0));
+        let now = cache.mapped_for_slices().0;
+        if now > before {
+            steps.push(now - before);
+        }
+        before = now;
+    }
+    let few = steps.iter().take_while(|step| **step == chunk).count();
+    assert_eq!(few + 1, 4 * HUGE / chunk, "chunks one by one");
+    assert!(steps[few..].iter().all(|step| *step == HUGE), "{steps:?}");
+    assert!(slices.iter().all(|slice| slice.iter().all(|word| *word == 1)));
+    drop(slices);
+    let waits = cache.mapped_for_slices().0;
+    assert!(waits <= HUGE + 4 * chunk, "{waits} bytes wait");
+    assert!(cache.unused() >= waits as u64, "what waits is counted");
+}
+
 /// What a cache that shrinks leaves behind in chunks that stay: their free pieces take no memory, the others keep what is
 /// in them, and what is taken again is used again.
 #[test]

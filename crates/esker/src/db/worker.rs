@@ -42,7 +42,8 @@ impl Core {
         }
         let mut threads = self.threads.lock();
         if apart {
-            let core = self.clone();
+            let (core, work) = (self.clone(), self.work.shared_signal());
+            self.pool.wake_by(move || work.notify());
             threads.push(spawn("esker-flush", &self.path, move || core.run_flusher())?);
         }
         for number in 0..self.settings.workers {
@@ -67,11 +68,13 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes, and merges pointers to the entries of memtables.
+    /// Flushes, merges pointers to the entries of memtables, and makes memory ready for the cache.
     fn run_flusher(&self) {
         let mut tries = 0;
         while let Some(seen) = self.next_round() {
-            let busy = (!self.flushes_wait() && self.flush_if_due()) || self.merge_tables();
+            let busy = (!self.flushes_wait() && self.flush_if_due())
+                || self.merge_tables()
+                || self.pool.make_ready();
             // The memory of what was flushed is what stopped writers wait for.
             let retired = self.state.retired.collect();
             tries = if retired && !busy { tries + 1 } else { 0 };
