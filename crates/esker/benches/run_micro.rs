@@ -93,7 +93,7 @@ fn gets(run: &Run, cache: &Arc<BlockCache>, keys: &[[u8; 16]], what: &str) -> Re
         let key = &keys[(mix(i) % keys.len() as u64) as usize];
         let guard = crossbeam_epoch::pin();
         let access = Access::Cached(&guard);
-        let wanted = Wanted { key, hash: hash_key(key), below: 1 };
+        let wanted = Wanted { key, hash: hash_key(key), below: 1, doubtful: false };
         match run.get(&Bytewise, wanted, access, cache, &mut Plain)? {
             Probe::Found(entry) => {
                 sum += u64::from(entry.value()[0]);
@@ -120,7 +120,7 @@ fn misses(run: &Run, file: &Path, keys: &[[u8; 16]]) -> Result<()> {
     let start = Clock::now();
     for i in 0..count {
         let key = &keys[(mix(i) % keys.len() as u64) as usize];
-        let wanted = Wanted { key, hash: hash_key(key), below: 1 };
+        let wanted = Wanted { key, hash: hash_key(key), below: 1, doubtful: false };
         let probe = run.get(&Bytewise, wanted, Access::Read, &cache, &mut Plain)?;
         assert!(matches!(probe, Probe::Found(_)), "every key is there");
     }

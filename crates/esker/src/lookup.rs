@@ -6,6 +6,7 @@
 //! so the code that describes steps is compiled out of it.
 
 pub mod counting;
+pub mod doubt;
 pub mod together;
 
 use crate::base::codec::hash_key;
@@ -343,7 +344,8 @@ impl<O: DbOrder> Search<'_, O> {
                 }
             }
         }
-        self.search_runs(Wanted { key, hash, below }, (state, access), take, recorder)
+        let wanted = Wanted { key, hash, below, doubtful: doubt::is_high() };
+        self.search_runs(wanted, (state, access), take, recorder)
     }
 
     #[inline(always)]

@@ -125,7 +125,7 @@ fn awaited_by<'k>(
     let guard = pin();
     let state = core.state.load(&guard);
     for key in keys {
-        let wanted = Wanted { key, hash: hash_key(key), below };
+        let wanted = Wanted { key, hash: hash_key(key), below, doubtful: false };
         if let Some(read) = awaited(&Bytewise, keyspace, wanted, (state, &guard)) {
             if read.is_index() {
                 behind_indexes.push(*key);

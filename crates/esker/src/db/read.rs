@@ -25,7 +25,7 @@ use crate::db::scan::{Scan, Scope};
 use crate::error::Result;
 use crate::iter::Bounds;
 use crate::lookup::counting::Counting;
-use crate::lookup::{Answer, Asked, Search, Seen};
+use crate::lookup::{Answer, Asked, Search, Seen, doubt};
 use crate::run::Access;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
@@ -84,6 +84,9 @@ impl Core {
         let Some((started, bytes)) = timed else { return found };
         let took = self.counters.since(started);
         self.counters.record(Timed::Get, took);
+        if let Ok(found) = &found {
+            doubt::note(found.is_some());
+        }
         // A get that read a file has offered itself, with its steps.
         if bytes_read() == bytes {
             let name = &keyspace.name;

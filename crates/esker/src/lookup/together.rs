@@ -64,7 +64,7 @@ impl<O: DbOrder> Search<'_, O> {
         if !unseen && state.memtable_sets.iter().any(|set| in_memory(set)) {
             return None;
         }
-        let wanted = Wanted { key, hash, below: self.below };
+        let wanted = Wanted { key, hash, below: self.below, doubtful: false };
         let mut absent = 0;
         let tree = state.version.tree(keyspace.id);
         for (tier, row) in tree.into_iter().flat_map(|tree| tree.rows().iter().enumerate().rev()) {
@@ -98,7 +98,7 @@ impl<O: DbOrder> Search<'_, O> {
         if !located.is_cached() {
             return Ok(Answer::NeedsIo);
         }
-        let wanted = Wanted { key: self.asked.key, hash, below: self.below };
+        let wanted = Wanted { key: self.asked.key, hash, below: self.below, doubtful: false };
         Ok(match located.get(self.order, wanted, guard)? {
             Probe::Found(found) => {
                 let value = Seen { bytes: found.value(), block: Some(&found.block) };
@@ -121,7 +121,7 @@ pub fn awaited<O: DbOrder>(
     wanted: Wanted<'_>,
     (state, guard): (&State, &Guard),
 ) -> Option<Awaited> {
-    let Wanted { key, hash, below } = wanted;
+    let Wanted { key, hash, below, .. } = wanted;
     for set in state.memtable_sets.iter() {
         let id = keyspace.id_in(set.start);
         if O::may_hold(set, id, hash)

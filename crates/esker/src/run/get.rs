@@ -123,6 +123,16 @@ pub struct Wanted<'k> {
     pub hash: u64,
     /// Versions with smaller sequence numbers count.
     pub below: Seq,
+    /// The key is probably absent: the filter of a base is asked first, as that of a delta always is.
+    pub doubtful: bool,
+}
+
+impl Wanted<'_> {
+    /// Whether the filter of a run in this role is asked before its index.
+    #[inline]
+    pub(super) fn asks_filter_of(&self, role: Role) -> bool {
+        role == Role::Delta || self.doubtful
+    }
 }
 
 impl Run {
@@ -167,7 +177,7 @@ impl Run {
         access: Access<'g>,
         recorder: &mut T,
     ) -> Result<Probe<'g>> {
-        let filtered = self.role == Role::Delta && !index.filter.is_empty();
+        let filtered = wanted.asks_filter_of(self.role) && !index.filter.is_empty();
         if filtered && !index.filter.may_contain(wanted.hash) {
             recorder.filter(FilterAnswer::Absent);
             recorder.reason(Outcome::FilterAbsent);
@@ -258,7 +268,7 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
                 None => return Ok(Probe::Absent),
             },
         };
-        let Wanted { key, hash, below } = self.wanted;
+        let Wanted { key, hash, below, .. } = self.wanted;
         let (numbering, below) = (self.index.numbering, self.index.numbering.bound(below));
         let found = {
             let block = block.block();
@@ -333,7 +343,7 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
     /// that no I/O is needed.
     fn excluded(&mut self) -> bool {
         let filter = &self.index.filter;
-        if self.role != Role::Base || filter.is_empty() {
+        if self.role != Role::Base || filter.is_empty() || self.filtered {
             return false;
         }
         self.filtered = filter.may_contain(self.wanted.hash);

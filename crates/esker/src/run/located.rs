@@ -66,7 +66,7 @@ impl Run {
         };
         let segment = &self.segments[segment];
         let Some(index) = segment.index_cached(guard) else { return Location::Unread(segment) };
-        let filtered = self.role == Role::Delta && !index.filter.is_empty();
+        let filtered = wanted.asks_filter_of(self.role) && !index.filter.is_empty();
         if filtered && !index.filter.may_contain(wanted.hash) {
             return Location::Absent(true);
         }

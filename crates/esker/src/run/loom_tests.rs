@@ -153,7 +153,7 @@ fn run(stored: &Stored) -> Run {
 fn get(run: &Run, cache: &Arc<BlockCache>, segment: u32) {
     let first = segment * ENTRIES;
     let (key, .., value): Entry = numbered(first..first + 1).remove(0);
-    let wanted = Wanted { key: &key, hash: hash_key(&key), below: 9 };
+    let wanted = Wanted { key: &key, hash: hash_key(&key), below: 9, doubtful: false };
     let is_found = |probe: Probe<'_>| match probe {
         Probe::NeedsIo => false,
         Probe::Absent => panic!("a reader misses its entry"),

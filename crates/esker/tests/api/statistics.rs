@@ -32,6 +32,37 @@ fn scans_and_the_entries_they_return_are_counted() {
     assert_eq!((stats.scans, stats.scanned), (2, 105));
 }
 
+/// Where a thread asks for many keys that are not there, filters of bases answer before blocks are looked at, until keys
+/// are found again.
+#[test]
+fn filters_of_bases_are_asked_while_most_keys_are_absent() {
+    let (_place, db) = fresh();
+    fill(&db, 0..1000, 1);
+    db.compact().unwrap();
+    // All blocks are in the cache.
+    assert_eq!(db.iter().unwrap().count(), 1000);
+    let answers = || {
+        let stats = db.stats();
+        (stats.filter_absent, stats.filter_found)
+    };
+    let ask = |end: &str, present| {
+        for number in (0..1000).cycle().take(10_000) {
+            let found = db.get(key(number) + end).unwrap();
+            assert_eq!(found.is_some(), present, "{number}{end}");
+        }
+    };
+    let before = answers();
+    ask("", true);
+    assert_eq!(answers(), before, "keys that are found need no filter");
+    ask("x", false);
+    let (absent, found) = answers();
+    // Four reads were timed before, each after at most 256 others. A filter may err.
+    assert!(absent - before.0 > 8_000, "filters answered {} times", absent - before.0);
+    ask("", true);
+    let asked = answers().1 - found;
+    assert!(asked > 0 && asked <= 3 * 257, "filters let {asked} reads pass");
+}
+
 #[test]
 fn user_bytes_are_those_of_keys_and_values() {
     let (_place, db) = fresh();

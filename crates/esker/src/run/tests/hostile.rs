@@ -32,7 +32,7 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
         let run = Arc::new(Run::new(role, segments(), Vec::new()));
         for entry in entries() {
             let (key, seq) = (&entry.0, entry.1);
-            let wanted = Wanted { key, hash: hash_key(key), below: seq + 1 };
+            let wanted = Wanted { key, hash: hash_key(key), below: seq + 1, doubtful: false };
             let probe =
                 run.get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain).map(|probe| {
                     let Probe::Found(found) = probe else {

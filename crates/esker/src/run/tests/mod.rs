@@ -167,7 +167,7 @@ pub fn get<O: KeyOrder>(
     key: &[u8],
     below: Seq,
 ) -> Result<Option<(Seq, Kind, Vec<u8>)>> {
-    let wanted = Wanted { key, hash: hash_key(key), below };
+    let wanted = Wanted { key, hash: hash_key(key), below, doubtful: false };
     let cached = {
         let guard = crate::sync::pin();
         let access = Access::Cached(&guard);
@@ -222,7 +222,7 @@ fn cached_reads_do_no_io() {
             let guard = crate::sync::pin();
             let access = Access::Cached(&guard);
             let reads = file.reads.load(Relaxed);
-            let wanted = Wanted { key, hash: hash_key(key), below: 9 };
+            let wanted = Wanted { key, hash: hash_key(key), below: 9, doubtful: false };
             let probe = run.get(&Bytewise, wanted, access, &world.cache, &mut Plain).unwrap();
             assert_eq!(file.reads.load(Relaxed), reads);
             format!("{:?}", std::mem::discriminant(&probe))
@@ -261,7 +261,7 @@ fn dropping_a_run_empties_the_cache() {
     let cached = world.cache.stats().bytes;
     assert!(cached > 9_000, "{cached}");
     let key = b"key00000007";
-    let wanted = Wanted { key, hash: hash_key(key), below: 1 };
+    let wanted = Wanted { key, hash: hash_key(key), below: 1, doubtful: false };
     let kept = match run.get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain).unwrap() {
         Probe::Found(found) => (found.range, found.block.into_pin()),
         other => panic!("{other:?}"),
