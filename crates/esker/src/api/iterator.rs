@@ -83,6 +83,7 @@ struct End<O: DbOrder, S> {
 }
 
 impl<O: DbOrder, S: BorrowMut<Scan<O>>> End<O, S> {
+    #[inline(always)]
     fn new(scan: Option<S>) -> Self {
         Self { scan, place: Place::Outside, order: PhantomData }
     }
@@ -156,6 +157,8 @@ impl<O: DbOrder> Ends<O> {
         std::mem::forget((self.front.scan.take(), self.back.scan.take()));
     }
 
+    // Inlined, as what it calls is: a new iterator is made where it stays, in place of being moved from call to call.
+    #[inline(always)]
     fn new(order: O, scope: Scope) -> Self {
         let front = Scan::new(scope, order.clone(), Unwatched);
         Self { order, front: End::new(Some(front)), back: End::new(None) }

@@ -21,6 +21,7 @@ pub fn varint_len(value: u64) -> usize {
 }
 
 /// Appends a varint length and the bytes.
+#[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -138,6 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next varint, which must not exceed `max`.
+    #[inline]
     pub fn varint_max(&mut self, max: u64) -> Decoded<u64> {
         let value = self.varint()?;
         if value > max {
@@ -147,6 +149,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte string, of at most `max` bytes.
+    #[inline]
     pub fn bytes(&mut self, max: usize) -> Decoded<&'a [u8]> {
         let len = self.varint_max(max as u64)?;
         self.take(len as usize)

@@ -63,6 +63,7 @@ impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
 
 impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// An iterator, not yet positioned, over a scope; `watcher` follows its cursors.
+    #[inline(always)]
     pub fn new(scope: Scope, order: O, watcher: W) -> Self {
         let operator = scope.keyspace.operator();
         let (at, time) = (scope.at.seq, scope.at.time);
@@ -407,6 +408,7 @@ impl Drop for Scope {
 
 impl Scope {
     /// The keys within `bounds` as of `at`, or of now. A point read that meets operands is not `counted`.
+    #[inline(always)]
     pub fn new(
         core: &Arc<Core>,
         keyspace: &Arc<KeyspaceState>,
@@ -425,6 +427,7 @@ impl Scope {
 
 impl Core {
     /// The scope of a new iterator over `bounds`, as of `at` or of now.
+    #[inline(always)]
     pub fn scan_scope(
         self: &Arc<Self>,
         keyspace: &Arc<KeyspaceState>,

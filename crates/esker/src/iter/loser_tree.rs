@@ -80,6 +80,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
     }
 
     /// A tree over cursors, with room for its nodes.
+    #[inline(always)]
     pub(super) fn with_room(order: O, cursors: Vec<C>, mut losers: Vec<Contender>) -> Self {
         losers.clear();
         losers.resize(cursors.len(), NOBODY);

@@ -58,6 +58,7 @@ impl<C: Cursor + 'static> Sources<C> {
     }
 
     /// The tree over the cursors, which are in it from then on.
+    #[inline(always)]
     pub(super) fn tree<O: KeyOrder>(&mut self, order: O) -> LoserTree<C, O> {
         let cursors = std::mem::take(&mut self.cursors);
         LoserTree::with_room(order, cursors, std::mem::take(&mut self.nodes))

@@ -113,6 +113,7 @@ pub struct VisibleIter<C: Cursor + 'static, O: KeyOrder, T> {
 impl<C: Cursor + 'static, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// An iterator, not yet positioned, over what `reading` sees in `sources` within `bounds`.
     /// `tombstones` are those of all sources, in any order.
+    #[inline(always)]
     pub fn new(
         order: O,
         mut sources: Box<Sources<C>>,

@@ -344,16 +344,28 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        if let Some(entry) = self.near(key, below) {
+            self.stay(entry);
+            return Ok(());
+        }
         self.position(|cursor| cursor.seek_inner(key, below))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        if let Some(entry) = self.near(key, SEQ_MAX + 1) {
+            self.stay(entry - 1);
+            return Ok(());
+        }
         self.position(|cursor| cursor.seek_before_inner(key))
     }
 
     fn prepare_seek(&mut self, key: &[u8], stage: SeekStage) {
         if stage == SeekStage::Locate {
-            self.locate_ahead(key);
+            self.located = None;
+            // What is near is in the block that the cursor has.
+            if self.near(key, SEQ_MAX + 1).is_none() {
+                self.locate_ahead(key);
+            }
         }
         if let (Some((_, block)), Some((_, index))) = (self.located, &self.index) {
             match stage {
@@ -365,6 +377,10 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
 
     fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
         if self.located.is_none() {
+            if let Some(entry) = self.near(key, below) {
+                self.stay(entry);
+                return Ok(());
+            }
             self.locate_ahead(key);
         }
         match self.segment_behind(key).filter(|_| self.fill_cache) {

@@ -2,10 +2,29 @@
 
 use super::blocks::held_index;
 use super::{Located, RunCursor};
-use crate::base::KeyOrder;
+use crate::base::{KeyOrder, Seq};
 use crate::error::Result;
 
 impl<O: KeyOrder> RunCursor<O> {
+    /// The first entry at or after (`key`, `below`), if it is in the block where the cursor stands and is not the first one
+    /// there: what lies before the block is less, so a seek need not begin at the root. Most blocks where it is not are told
+    /// by the prefix of their keys.
+    pub(in crate::run) fn near(&self, key: &[u8], below: Seq) -> Option<usize> {
+        // Past the cache, cursors only go on.
+        let stands = self.valid && !self.waiting && self.fill_cache;
+        let block = self.current().filter(|_| stands)?;
+        let found = block.lower_bound(&self.order, key, self.numbering.bound(below));
+        // Seeded: a seek to what lies before the block ends at its first entry.
+        let first = usize::from(!bug!("run_near_seek_back_ends_at_the_block"));
+        (first..self.count).contains(&found).then_some(found)
+    }
+
+    /// Moves to another entry of the block where the cursor stands.
+    pub(super) fn stay(&mut self, entry: usize) {
+        (self.located, self.streak) = (None, 0);
+        self.show(entry, true);
+    }
+
     /// The segment and the first block that may hold `key`; `None`: the run begins behind it.
     pub(super) fn locate(&mut self, key: &[u8]) -> Result<Option<Located>> {
         if let Some(located) = self.located.take() {

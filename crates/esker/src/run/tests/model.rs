@@ -1,7 +1,7 @@
 //! Cursors and lookups against a sorted list.
 
 use super::*;
-use crate::base::SeekStage;
+use crate::base::{SEQ_MAX, SeekStage};
 use std::cmp::Ordering;
 
 /// Whether the entry is not before `(key, below)`.
@@ -319,6 +319,32 @@ fn versions_of_a_key_may_exceed_a_block_and_a_segment() {
         cursor.seek_before(b"ka").unwrap();
         assert_eq!(cursor.key(), b"k");
     }
+}
+
+/// A seek within the block where a cursor stands does not search the run.
+#[test]
+fn a_seek_near_its_place_stays_in_the_block() {
+    let world = World::new(4 << 20);
+    let run = world.run(&Bytewise, Role::Base, TINY, &numbered(0..900));
+    let cache = Arc::clone(&world.cache);
+    let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true);
+    let key = |n: u32| numbered(n..n + 1).remove(0).0;
+    let mut stayed = 0;
+    for n in 0..890 {
+        cursor.seek(&key(n), SEQ_MAX).unwrap();
+        for to in [n + 1, n + 2, n, n + 9] {
+            let near = cursor.near(&key(to), SEQ_MAX).is_some();
+            stayed += u32::from(near && to != n + 9);
+            cursor.seek_waiting(&key(to), SEQ_MAX).unwrap();
+            cursor.open().unwrap();
+            assert_eq!(cursor.key(), key(to), "from {n}");
+            cursor.seek_before(&key(to)).unwrap();
+            assert_eq!(cursor.valid().then(|| cursor.key().to_vec()), to.checked_sub(1).map(key));
+            cursor.seek(&key(n), SEQ_MAX).unwrap();
+        }
+    }
+    // A block has some ten entries, of which the first is found from the root.
+    assert!(stayed > 3 * 890 / 2, "{stayed} seeks stayed in their block");
 }
 
 #[test]
