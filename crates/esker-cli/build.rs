@@ -16,20 +16,28 @@ fn main() {
     println!("cargo:rustc-env=ESKER_COMPILER={}", compiler().unwrap_or_default());
 }
 
+/// The checkout that this crate is part of. A crate that was unpacked from the registry is in none, whatever repository
+/// its directory may lie in.
+fn checkout(own: &Path) -> Option<PathBuf> {
+    let root = own.join("../..");
+    root.join("crates/esker-cli/build.rs").exists().then_some(root)
+}
+
 /// What decides on the commit, and on whether files differ from it: the log of commits, and the sources
 /// of all crates.
 fn watched(own: &Path) -> Vec<PathBuf> {
+    let Some(root) = checkout(own) else { return Vec::new() };
     let log =
         said(Command::new("git").current_dir(own).args(["rev-parse", "--git-path", "logs/HEAD"]));
     let log = log.map(|path| own.join(path)).into_iter();
-    let crates = own.join("..").read_dir().into_iter().flatten().flatten();
+    let crates = root.join("crates").read_dir().into_iter().flatten().flatten();
     let sources = crates.map(|entry| entry.path().join("src"));
-    let lock = own.join("../../Cargo.lock");
+    let lock = root.join("Cargo.lock");
     log.chain(sources).chain([lock]).filter(|path| path.exists()).collect()
 }
 
 fn commit(own: &Path) -> Option<String> {
-    let root = own.join("../..");
+    let root = checkout(own)?;
     let git = |arguments: &[&str]| said(Command::new("git").current_dir(&root).args(arguments));
     let commit = git(&["rev-parse", "HEAD"])?;
     let changed = git(&[

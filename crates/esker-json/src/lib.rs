@@ -211,13 +211,14 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The report of verify.
+/// The report of verify. The database is `whole` if no problem was found and all was looked at.
 ///
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
 /// let report = esker_json::verify(&db.verify()?);
 /// assert_eq!(report["problems"].as_array().map(Vec::len), Some(0));
+/// assert_eq!(report["whole"], true);
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn verify(report: &VerifyReport) -> Value {
@@ -234,6 +235,7 @@ pub fn verify(report: &VerifyReport) -> Value {
         "entries": report.entries,
         "bytes": report.bytes,
         "interrupted": report.interrupted,
+        "whole": report.problems.is_empty() && !report.interrupted,
         "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
     })
 }
