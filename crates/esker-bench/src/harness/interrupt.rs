@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Why a report is not complete whose suite somebody ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
+/// How often it is tried to remove what somebody else removes at the same time.
+const TRIES: usize = 100;
+
 /// Ends what is under way early. Clones are one.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<State>);
@@ -54,8 +57,13 @@ impl Interrupt {
         name.push("-removed");
         let renamed = PathBuf::from(name);
         let at = if std::fs::rename(&temporary, &renamed).is_ok() { renamed } else { temporary };
-        // The program ends: there is nobody to tell, and the system clears this place too.
-        let _ = std::fs::remove_dir_all(at);
+        // The run may end by itself and remove it, too: then a file is gone, or a directory is not empty, where this did
+        // not expect it. The program ends: there is nobody to tell, and the system clears this place too.
+        for _ in 0..TRIES {
+            if std::fs::remove_dir_all(&at).is_ok() || !at.exists() {
+                return;
+            }
+        }
     }
 }
 
