@@ -207,6 +207,11 @@ impl<O: KeyOrder> RunCursor<O> {
         }
     }
 
+    /// A seek to what is not [near](Self::near).
+    fn seek_from_root(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.position(|cursor| cursor.seek_inner(key, below))
+    }
+
     fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
         let Some((segment, block)) = self.locate(key)? else { return Ok(()) };
         self.enter(segment, block, Direction::Backward)?;
@@ -348,7 +353,7 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
             self.stay(entry);
             return Ok(());
         }
-        self.position(|cursor| cursor.seek_inner(key, below))
+        self.seek_from_root(key, below)
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
@@ -388,7 +393,7 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
                 cursor.wait_at(segment);
                 Ok(())
             }),
-            None => self.seek(key, below),
+            None => self.seek_from_root(key, below),
         }
     }
 
