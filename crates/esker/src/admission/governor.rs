@@ -6,7 +6,7 @@
 //!
 //! 1. Memory is taken from the cache before another part uses it: two sets of memtables are always left out, so the
 //!    next set has its memory when it begins, and from the first one that waits for its flush on the cache has no more
-//!    than its share. One flush and one compaction always have their buffers.
+//!    than its share. Flushes and compactions always have their buffers.
 //! 2. The cache gets memory back only while nobody writes. Otherwise each flush would evict blocks that are read again
 //!    after it. So what the log took once stays taken until a pause.
 //! 3. The cache keeps its share of the split whatever others take, but for what has no share of its own and lasts:
@@ -24,8 +24,13 @@ use crate::state::State;
 const SET: u64 = 32;
 /// The buffers of all flushes and compactions: what compactions read ahead, and as much again for the rest.
 const BUFFERS: u64 = 8;
+/// But no more than this for each thread that flushes or compacts. What a compaction reads ahead is a quarter of it at
+/// most, whatever the budget, unless it has hundreds of runs.
+const THREAD_BUFFERS: u64 = 32 << 20;
 /// What always is for descriptions, and for what is counted nowhere.
 const DESCRIBED: u64 = 32;
+/// But no more than this: data that have more to describe count as what they have.
+const DESCRIBED_MAX: u64 = 64 << 20;
 /// What all that lasts has in the split, without what has a share of its own.
 const LASTING_SHARE: u64 = 16;
 /// Log files take this part from the cache at most: they have a least size, which is much for a small budget.
@@ -74,8 +79,14 @@ pub fn described(totals: &Totals, keyspaces: u64) -> u64 {
     totals.described_bytes + keyspaces * KEYSPACE_BYTES
 }
 
-/// What is left for the cache of a budget, of which it has `share` in the split.
-pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
+/// What always is for flushes and compactions.
+fn buffers_left_out(settings: &Settings) -> u64 {
+    (settings.memory / BUFFERS).min((settings.workers as u64 + 1) * THREAD_BUFFERS)
+}
+
+/// What is left for the cache of the budget.
+pub fn left_for_cache(settings: &Settings, taken: Taken) -> u64 {
+    let (memory, share) = (settings.memory, settings.cache_bytes);
     // Seeded: what describes the tree is in nobody's account.
     let described = if bug!("admission_descriptions_not_counted") { 0 } else { taken.described };
     // Seeded: the cache does not give way to what transactions, iterators and programs have.
@@ -84,8 +95,8 @@ pub fn left_for_cache(memory: u64, share: u64, taken: Taken) -> u64 {
     let others = memory / SET * 2
         + taken.kept
         + taken.log
-        + taken.buffers.max(memory / BUFFERS)
-        + described.max(memory / DESCRIBED);
+        + taken.buffers.max(buffers_left_out(settings))
+        + described.max((memory / DESCRIBED).min(DESCRIBED_MAX));
     // Seeded: the cache keeps its share while the log has as much as a set of memtables again and again.
     let log = if bug!("admission_log_not_counted") { 0 } else { taken.log.min(memory / LOG_MOST) };
     let share = share.saturating_sub((described + log).saturating_sub(memory / LASTING_SHARE));
@@ -109,8 +120,7 @@ pub fn govern(
 /// The new capacity of the cache, if it changes; `calm`: whether nobody writes. The settings keep it.
 fn decide(settings: &Settings, taken: Taken, calm: bool) -> Option<u64> {
     let memory = settings.memory;
-    let (wanted, now) =
-        (left_for_cache(memory, settings.cache_bytes, taken), settings.cache_capacity());
+    let (wanted, now) = (left_for_cache(settings, taken), settings.cache_capacity());
     // Seeded: the cache keeps what others need.
     let shrinks = wanted < now && !bug!("admission_cache_never_shrinks");
     // Seeded: the cache grows while memtables are filled.

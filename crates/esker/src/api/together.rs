@@ -10,6 +10,7 @@ use crate::lookup::{Answer, Asked};
 use crate::run::{Awaited, Wanted};
 use crate::stats::counters::Counter;
 use crate::sync::pin;
+use crate::trace::tally::waits_for_device;
 use std::sync::Arc;
 
 /// Keys whose searches overlap: enough to hide what each waits for, few enough that what was fetched is still there.
@@ -61,19 +62,40 @@ pub(super) fn get_together<K: AsRef<[u8]>>(
         values.resize_with(first + group.len(), || None);
         let values = &mut values[first..];
         let mut memory = [Memory::Unknown; GROUP];
-        if bytes.len() > 1 && matches!(keyspace.order, Order::Bytewise) {
+        let together = bytes.len() > 1 && matches!(keyspace.order, Order::Bytewise);
+        if together {
             core.check_open()?;
             get_cached(core, keyspace, bytes, at, (values, &mut memory))?;
             keyspace.check_there()?;
-            let unknown = bytes.iter().zip(memory).filter(|(_, has)| *has == Memory::Unknown);
+        }
+        get_others(core, (keyspace, at, together), bytes, (values, &memory))?;
+    }
+}
+
+/// Finds the keys for which memory did not answer; if `together`, asks the system for what they read at once.
+///
+/// Where the last reads all came from the page cache, the next will, too, and nothing is asked for: to find out what is
+/// takes as long as to read it. A few reads that wait for the device end that.
+fn get_others(
+    core: &Arc<Core>,
+    (keyspace, at, together): (&Arc<KeyspaceState>, Moment, bool),
+    keys: &[&[u8]],
+    (values, memory): (&mut [Value], &[Memory; GROUP]),
+) -> Result<()> {
+    let mut asks = together;
+    for at_key in 0..keys.len() {
+        // Seeded: what was in the page cache once is taken to be there for ever.
+        if asks && waits_for_device() && !bug!("together_asks_no_more") {
+            asks = false;
+            let unknown = keys.iter().zip(memory).skip(at_key);
+            let unknown = unknown.filter(|(_, has)| **has == Memory::Unknown);
             ask_ahead(core, keyspace, at, unknown.map(|(key, _)| *key).collect());
         }
-        for ((key, value), memory) in bytes.iter().zip(values).zip(memory) {
-            if memory != Memory::Answered {
-                *value = core.get(keyspace, key, Some(at), copy)?;
-            }
+        if memory[at_key] != Memory::Answered {
+            values[at_key] = core.get(keyspace, keys[at_key], Some(at), copy)?;
         }
     }
+    Ok(())
 }
 
 fn copy(value: Seen<'_>) -> Vec<u8> {

@@ -47,6 +47,9 @@ thread_local! {
         let blocks = BlockCounts { cached: 0, page_cache: 0, device: 0 };
         Cell::new(Tally { blocks, bytes: 0, nanos: 0 })
     };
+    /// A bit for each of the last reads of the thread, the newest lowest: whether it came from the device. At first all
+    /// are taken to have.
+    static FROM_DEVICE: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
 /// Whether a read that took this long was served by the system's page cache.
@@ -57,12 +60,14 @@ pub fn is_from_page_cache(bytes: u64, took: Duration) -> bool {
 
 /// Adds a read of a file.
 pub fn add_read(bytes: u64, took: Duration) {
+    let device = !is_from_page_cache(bytes, took);
+    FROM_DEVICE.with(|last| last.set(last.get() << 1 | u32::from(device)));
     TALLY.with(|cell| {
         let mut tally = cell.get();
-        if is_from_page_cache(bytes, took) {
-            tally.blocks.page_cache += 1;
-        } else {
+        if device {
             tally.blocks.device += 1;
+        } else {
+            tally.blocks.page_cache += 1;
         }
         tally.bytes += bytes;
         tally.nanos += nanos_of(took);
@@ -86,6 +91,12 @@ pub fn bytes_read() -> u64 {
     TALLY.with(|tally| tally.get().bytes)
 }
 
+/// Whether some of the last 32 reads of the calling thread waited for the device. If not, those that come next will
+/// hardly do, either. Fewer than four may have waited for something else, such as a processor.
+pub fn waits_for_device() -> bool {
+    FROM_DEVICE.with(Cell::get).count_ones() >= 4
+}
+
 impl Tally {
     /// The tally of the calling thread.
     pub fn now() -> Self {
@@ -106,3 +117,6 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

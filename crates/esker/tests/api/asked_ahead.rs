@@ -4,7 +4,10 @@
 use super::{Place, key};
 use esker::{Compression, Db, Options};
 use esker_testkit::Rng;
-use esker_testkit::faultfs::{FaultFs, Op};
+use esker_testkit::faultfs::{Effect, FaultFs, Op, Rule};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 const KEYS: usize = 8_000;
 const VALUE: usize = 400;
@@ -35,6 +38,12 @@ fn reads(disk: &FaultFs, calls: impl FnOnce()) -> (u64, u64) {
     (disk.count(Op::Read) - before, disk.reads_asked_ahead())
 }
 
+/// From now on reads take as long as those of a device.
+fn slow(disk: &FaultFs) {
+    let wait = Effect::Call(Arc::new(|| sleep(Duration::from_micros(100))));
+    disk.add(Rule::new(Op::Read, wait).persistent());
+}
+
 fn several(db: &Db, random: &mut Rng) {
     let numbers: Vec<_> = (0..32).map(|_| random.below(KEYS as u64) as usize).collect();
     let values = db.multi_get(numbers.iter().map(|n| key(*n))).unwrap();
@@ -47,6 +56,7 @@ fn several(db: &Db, random: &mut Rng) {
 fn what_several_keys_read_is_asked_for_at_once() {
     let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
     let db = opened(&place, &disk, |_| {});
+    slow(&disk);
     let mut random = Rng::new(3);
     // An index says only once it was read which block comes next.
     let (first, asked) = reads(&disk, || several(&db, &mut random));
@@ -62,6 +72,27 @@ fn what_several_keys_read_is_asked_for_at_once() {
     assert!(all > 100 && asked == 0, "{asked} of {all}");
 }
 
+/// To ask takes as long as to read.
+#[test]
+fn what_the_page_cache_has_is_not_asked_for() {
+    let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
+    let db = opened(&place, &disk, |_| {});
+    let mut random = Rng::new(6);
+    // A thread that is taken off the processor in a read takes it for one from the device.
+    let share = |random: &mut Rng| {
+        let (all, asked) = reads(&disk, || (0..20).for_each(|_| several(&db, random)));
+        asked as f64 / all as f64
+    };
+    let quick = |random: &mut Rng| (0..200).any(|_| share(random) < 0.2);
+    assert!(quick(&mut random), "most reads were asked for");
+    slow(&disk);
+    several(&db, &mut random);
+    let waiting = share(&mut random);
+    assert!(waiting > 0.95, "{waiting} of the reads were asked for");
+    disk.clear();
+    assert!(quick(&mut random), "most reads were asked for");
+}
+
 #[test]
 fn values_apart_are_asked_for_at_once() {
     let (place, disk) = (Place::new(), FaultFs::new(esker::fs::os()));
@@ -70,6 +101,7 @@ fn values_apart_are_asked_for_at_once() {
         options.memory = Some(3 << 20);
         options.separate_values_from = Some(VALUE as u32);
     });
+    slow(&disk);
     let mut random = Rng::new(4);
     (0..100).for_each(|_| several(&db, &mut random));
     let (all, asked) = reads(&disk, || (0..50).for_each(|_| several(&db, &mut random)));
@@ -89,6 +121,7 @@ fn what_a_group_asks_for_has_a_bound() {
     let db = Db::open_with(place.path(), options).unwrap();
     (0..64).for_each(|n| db.insert(key(n), vec![n as u8; LARGE]).unwrap());
     db.compact().unwrap();
+    slow(&disk);
     let all_of = |first: usize| {
         let keys = (first..first + 32).map(key);
         let found = db.multi_get(keys).unwrap();
@@ -115,6 +148,7 @@ fn what_lies_below_newer_runs_is_asked_for_at_once() {
     db.remove_range(key(KEYS)..key(KEYS + 9)).unwrap();
     db.flush().unwrap();
     db.wait_until_idle().unwrap();
+    slow(&disk);
     let mut random = Rng::new(5);
     (0..50).for_each(|_| several(&db, &mut random));
     let (all, asked) = reads(&disk, || (0..50).for_each(|_| several(&db, &mut random)));

@@ -1,5 +1,5 @@
-use super::{fill, fresh, key};
-use esker::{Batch, Stats};
+use super::{Place, fill, fresh, key};
+use esker::{Batch, Db, Options, Stats};
 
 #[test]
 fn operations_are_counted_exactly() {
@@ -61,6 +61,35 @@ fn filters_of_bases_are_asked_while_most_keys_are_absent() {
     ask("", true);
     let asked = answers().1 - found;
     assert!(asked > 0 && asked <= 3 * 257, "filters let {asked} reads pass");
+}
+
+/// The share of absent keys that the filters of a compacted base let pass, with this memory budget.
+fn let_pass(memory: u64) -> f64 {
+    const KEYS: usize = 40_000;
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(memory);
+    let db = Db::open_with(place.path(), options).unwrap();
+    fill(&db, 0..KEYS, 1);
+    db.compact().unwrap();
+    let before = db.stats();
+    for round in 0..2 {
+        for number in 0..KEYS {
+            assert_eq!(db.get(format!("{}{round}", key(number))).unwrap(), None);
+        }
+    }
+    let after = db.stats();
+    let asked = after.filter_absent - before.filter_absent;
+    let passed = after.filter_false_positives - before.filter_false_positives;
+    assert!(asked > KEYS as u64, "the filters answered {asked} times");
+    passed as f64 / (asked + passed) as f64
+}
+
+#[test]
+fn filters_of_bases_let_fewer_absent_keys_pass_where_memory_is_not_short() {
+    let (much, little) = (let_pass(64 << 20), let_pass(16 << 20));
+    assert!(much > 0.001 && much < 0.007, "12 bits for each key let {much} pass");
+    assert!(little > 0.012 && little < 0.035, "8 bits for each key let {little} pass");
 }
 
 #[test]

@@ -10,8 +10,14 @@ fn taken(memory: u64, sealed: bool, parts: [u64; 3]) -> Taken {
     Taken { sealed, kept, log: memory / 100, buffers, described, unshared: 0 }
 }
 
+fn settings(memory: u64) -> Settings {
+    let mut options = Options::default();
+    (options.memory, options.workers) = (Some(memory), Some(2));
+    Settings::new(&options).unwrap()
+}
+
 fn left(memory: u64, taken: Taken) -> u64 {
-    left_for_cache(memory, memory / 8 * 5, taken)
+    left_for_cache(&settings(memory), taken)
 }
 
 #[test]
@@ -52,7 +58,7 @@ fn what_has_no_share_takes_from_the_cache() {
 
 #[test]
 fn a_quiet_database_reads_with_more_than_a_busy_one() {
-    let memory = 1024 * MIB;
+    let memory = 512 * MIB;
     let quiet = left(memory, Taken::default());
     assert!(quiet >= memory / 100 * 78, "{quiet}");
     assert_eq!(left(memory, taken(memory, true, [6, 12, 3])), memory / 8 * 5);
@@ -65,11 +71,19 @@ fn a_quiet_database_reads_with_more_than_a_busy_one() {
 }
 
 #[test]
+fn of_a_large_budget_little_is_left_out_for_buffers_and_descriptions() {
+    let (memory, sets) = (8 * 1024 * MIB, 512 * MIB);
+    assert_eq!(left(memory, Taken::default()), memory - sets - 3 * 32 * MIB - 64 * MIB);
+    // What they have above that is taken from the cache.
+    let (buffers, described) = (100 * MIB, 70 * MIB);
+    let busy = Taken { buffers, described, ..Taken::default() };
+    assert_eq!(left(memory, busy), memory - sets - buffers - described);
+}
+
+#[test]
 fn the_cache_gives_way_at_once_and_grows_when_nobody_writes() {
     let memory = 1024 * MIB;
-    let mut options = Options::default();
-    options.memory = Some(memory);
-    let settings = Settings::new(&options).unwrap();
+    let settings = settings(memory);
     let decide = |taken, calm| decide(&settings, taken, calm);
     assert_eq!(settings.cache_capacity(), memory / 8 * 5);
     assert_eq!(decide(Taken::default(), false), None);

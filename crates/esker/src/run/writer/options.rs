@@ -5,8 +5,13 @@ use crate::options::settings::Settings;
 
 /// Bytes that are collected before they are written, where the memory budget says nothing.
 const COLLECTED_BYTES: u32 = 512 << 10;
-/// Filter bits for a key of a base.
-const BASE_BITS: u32 = 8;
+/// Filter bits for a key of a base. A key that is absent reads a block for one false answer in 250
+/// (`docs/decisions/0038-filters-of-bases-have-12-bits.md`).
+const BASE_BITS: u32 = 12;
+/// The same where memory is short: filters there take the place of blocks. One false answer in 50.
+const SMALL_BASE_BITS: u32 = 8;
+/// With a memory budget below this, memory is short.
+const SMALL_MEMORY: u64 = 64 << 20;
 /// Filter bits for a key of a run over others. There are many such runs over a key and few entries in them, so
 /// each bit saves more reads there than in a base (Dayan, Athanassoulis, Idreos: "Monkey", 2017).
 const DELTA_BITS: u32 = 14;
@@ -35,11 +40,17 @@ pub struct WriterOptions {
 impl WriterOptions {
     /// How a database with these settings writes a run; `settled`: it is expected to stay for long.
     pub fn new(settings: &Settings, settled: bool) -> Self {
+        // Seeded: filters are short however much memory there is.
+        let short = settings.memory < SMALL_MEMORY || bug!("run_filters_of_bases_short");
         Self {
             segment_bytes: settings.segment_bytes,
             block_bytes: settings.block_bytes,
             codec: settings.codec(settled),
-            bits_per_key: if settled { BASE_BITS } else { DELTA_BITS },
+            bits_per_key: match settled {
+                true if short => SMALL_BASE_BITS,
+                true => BASE_BITS,
+                false => DELTA_BITS,
+            },
             collected_bytes: settings.collected_bytes,
             values_codec: settings.codec(true),
             separate_from: settings.separate_from,
