@@ -8,6 +8,7 @@ use crate::errors::Result;
 use crate::options::ttl_from;
 use crate::shared::Space;
 use crate::store::Store;
+use esker::internals::batches::reserve;
 use esker::internals::stats::clients::Counted;
 use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
@@ -42,6 +43,10 @@ struct Op {
 
 /// Bytes that an operation takes besides its key and value.
 const OP_BYTES: usize = 5;
+
+/// So many bytes an operation takes in the engine's batch besides its key and value, where these are not
+/// unusually long.
+const ENCODED_BYTES: usize = 5;
 
 #[derive(Default, Clone)]
 struct Ops {
@@ -112,24 +117,24 @@ impl Ops {
     fn arranged(&self) -> Vec<Placed<'_>> {
         let mut rest = self.bytes.as_slice();
         let mut placed = Vec::with_capacity(self.ops.len());
-        let mut ranges = false;
+        let (mut ranges, mut sorted) = (false, true);
         for op in &self.ops {
             let (key, behind) = rest.split_at(op.key_len);
             let (value, behind) = behind.split_at(op.value_len);
             rest = behind;
             ranges |= op.kind == Kind::DeleteRange;
-            placed.push(Placed { head: head(key), op, key, value });
+            let each = Placed { op, key, value };
+            sorted =
+                sorted && placed.last().is_none_or(|last: &Placed<'_>| last.before(&each).is_le());
+            placed.push(each);
         }
-        if !ranges && !placed.is_sorted_by(|a, b| a.before(b).is_le()) {
-            // Stable: of two operations on one key, the later one stays the later one.
-            placed.sort_by(Placed::before);
-        }
-        placed
+        if !ranges && !sorted { sort(placed) } else { placed }
     }
 
     fn build(&self) -> esker::Result<Batch> {
         let mut batch = Batch::new();
-        for Placed { op, key, value, .. } in self.arranged() {
+        reserve(&mut batch, self.bytes.len() + ENCODED_BYTES * self.ops.len());
+        for Placed { op, key, value } in self.arranged() {
             let keyspace = &self.keyspaces[op.keyspace];
             match op.kind {
                 Kind::Put => batch.insert(keyspace, key, value),
@@ -221,9 +226,8 @@ impl Content {
 }
 
 /// An operation and its bytes.
+#[derive(Clone, Copy)]
 struct Placed<'a> {
-    /// How its key begins.
-    head: u128,
     op: &'a Op,
     key: &'a [u8],
     value: &'a [u8],
@@ -231,17 +235,51 @@ struct Placed<'a> {
 
 impl Placed<'_> {
     fn before(&self, other: &Self) -> Ordering {
-        let heads = (self.op.keyspace, self.head).cmp(&(other.op.keyspace, other.head));
-        heads.then_with(|| self.key.cmp(other.key))
+        (self.op.keyspace, self.key).cmp(&(other.op.keyspace, other.key))
     }
 }
 
+/// Sorts operations by keyspace and key. Of two operations on one key, the later one stays the later one.
+///
+/// What is sorted first are numbers: the first bytes in which the keys differ, and behind them the place
+/// of the operation, which is a fraction of what has to be moved and compared otherwise. Only where these
+/// bytes are equal the rest decides.
+fn sort(placed: Vec<Placed<'_>>) -> Vec<Placed<'_>> {
+    let Some(first) = placed.first() else { return placed };
+    let mut common = first.key.len();
+    for Placed { key, .. } in &placed {
+        if !key.starts_with(&first.key[..common]) {
+            common = key.iter().zip(first.key).take_while(|(a, b)| a == b).count();
+        }
+    }
+    let numbers = placed.iter().enumerate();
+    let numbers =
+        numbers.map(|(at, each)| (u128::from(head(&each.key[common..])) << 64) | at as u128);
+    let mut numbers: Vec<u128> = numbers.collect();
+    numbers.sort_unstable();
+    let mut sorted: Vec<_> = numbers.iter().map(|number| placed[*number as u64 as usize]).collect();
+    let mut begin = 0;
+    for equal in numbers.chunk_by(|a, b| a >> 64 == b >> 64) {
+        let end = begin + equal.len();
+        if equal.len() > 1 {
+            sorted[begin..end].sort_by(Placed::before);
+        }
+        begin = end;
+    }
+    if !sorted.is_sorted_by_key(|each| each.op.keyspace) {
+        sorted.sort_by_key(|each| each.op.keyspace);
+    }
+    sorted
+}
+
 /// The first bytes of a key as a number that compares as they do.
-fn head(key: &[u8]) -> u128 {
-    let mut bytes = [0; 16];
-    let len = key.len().min(bytes.len());
-    bytes[..len].copy_from_slice(&key[..len]);
-    u128::from_be_bytes(bytes)
+fn head(key: &[u8]) -> u64 {
+    if let Some(bytes) = key.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(bytes)
 }
 
 /// Writes that are applied together or not at all.

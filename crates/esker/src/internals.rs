@@ -26,6 +26,12 @@ pub mod kept {
     pub use crate::api::kept::*;
 }
 
+/// Batches whose size is known before they are filled.
+#[cfg(not(loom))]
+pub mod batches {
+    pub use crate::api::reserve;
+}
+
 /// Gets that do not wait.
 #[cfg(not(loom))]
 pub mod cached {

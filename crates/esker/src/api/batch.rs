@@ -379,6 +379,11 @@ impl Batch {
     }
 }
 
+/// Takes memory for so many bytes of operations at once, so that they need not be moved as the batch grows.
+pub fn reserve(batch: &mut Batch, bytes: usize) {
+    batch.payload.reserve(bytes);
+}
+
 impl Keyspace {
     /// Removes every key in a range. The cost does not depend on how many keys the range holds.
     ///

@@ -50,7 +50,7 @@ pub use crate::monitor::statistics::{Observed, ObservedState};
 pub use crate::trace::{
     BlockCounts, Explanation, Outcome, SlowOperation, Step, StepSource, WaitTime,
 };
-pub use batch::Batch;
+pub use batch::{Batch, reserve};
 pub use batch_operations::{BatchIter, BatchOperation};
 pub use contents::IntoIter;
 pub use cursor::Cursor;
