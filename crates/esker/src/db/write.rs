@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::options::settings::SEALED_MAX;
 use crate::state::State;
-use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
+use crate::state::memtables::{MemtableSet, PendingEntry, apply_batch, apply_bytewise, tombstone};
 use crate::stats::{counters::Written, gather};
 use crate::sync::{Point, pin};
 use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording};
@@ -342,21 +342,14 @@ impl Core {
     /// Applies the operations of a batch on bytewise keyspaces.
     #[inline]
     fn apply_all(&self, set: &MemtableSet, write: &Write<'_>, first: Seq) -> Result<()> {
-        let (mut next, table) = (first, set.bytewise().table_for(first));
-        for op in Ops::new(write.payload) {
+        let table = set.bytewise().table_for(first);
+        match apply_batch(table, write.payload, write.operations, first) {
+            Some(applied) if applied == u64::from(write.operations) => Ok(()),
             // Seeded: an operation that cannot be decoded is left out, and the log holds what no
             // open replays.
-            if op.is_err() && bug!("db_undecodable_operation_skipped") {
-                return Ok(());
-            }
-            let Ok(op) = op else { return Err(self.undecodable(first)) };
-            apply_bytewise(table, op, next);
-            next += 1;
+            None if bug!("db_undecodable_operation_skipped") => Ok(()),
+            _ => Err(self.undecodable(first)),
         }
-        if next - first != u64::from(write.operations) {
-            return Err(self.undecodable(first));
-        }
-        Ok(())
     }
 
     /// The error of a batch whose bytes are not what its writer encoded. The batch is already

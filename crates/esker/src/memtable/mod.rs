@@ -23,6 +23,7 @@ mod cursor;
 mod merged;
 mod node;
 mod prefetch;
+mod several;
 mod skiplist;
 mod table;
 #[cfg(test)]
@@ -32,5 +33,6 @@ mod tombstones;
 pub use build::MemtableBuilder;
 pub use cursor::MemCursor;
 pub use merged::{MemorySource, Merged, MergedCursor};
+pub use several::Several;
 pub use table::{Found, Memtable, Pending};
 pub use tombstones::TombstoneView;

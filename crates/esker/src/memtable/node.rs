@@ -39,8 +39,11 @@ pub(super) struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() == 32);
+// A link and what it becomes in the arena have the same size.
+const _: () = assert!(size_of::<Option<NodeRef<'_>>>() == size_of::<AtomicPtr<Header>>());
 
 /// What a node is made of.
+#[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub keyspace: KeyspaceId,
     pub head: u64,
@@ -73,9 +76,12 @@ impl PartialEq for NodeRef<'_> {
 }
 
 impl<'a> NodeRef<'a> {
-    /// Writes a node with empty links into the arena. No other thread knows it yet.
-    pub(super) fn allocate(arena: &'a Arena, height: usize, entry: &Entry<'_>) -> Self {
-        let links = height * size_of::<AtomicPtr<Header>>();
+    /// Writes a node into the arena that has these links, from the bottom up: as many as it is high.
+    /// No other thread knows it yet. Each of the nodes must be higher than its level.
+    #[inline]
+    pub(super) fn allocate(arena: &'a Arena, next: &[Option<Self>], entry: &Entry<'_>) -> Self {
+        let height = next.len();
+        let links = size_of_val(next);
         let (key, value) = (entry.key, entry.value);
         let start = arena.allocate(links + size_of::<Header>() + key.len() + value.len());
         let header = Header {
@@ -94,8 +100,11 @@ impl<'a> NodeRef<'a> {
         unsafe {
             let address = start.add(links);
             let bytes = address.add(size_of::<Header>());
-            for link in 0..height {
-                start.cast::<AtomicPtr<Header>>().add(link).write(AtomicPtr::default());
+            let mut link = address.cast::<AtomicPtr<Header>>();
+            for next in next {
+                link = link.sub(1);
+                let next = next.map_or(std::ptr::null_mut(), |next| next.header.as_ptr());
+                link.write(AtomicPtr::new(next));
             }
             address.cast::<Header>().write(header);
             bytes.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
@@ -210,6 +219,15 @@ impl<'a> NodeRef<'a> {
     pub(super) unsafe fn prefetch_on(self, level: usize) {
         // SAFETY: the caller's promise. The pointer is only prefetched, so its order is no matter.
         prefetch(unsafe { self.link(level) }.load(Ordering::Relaxed));
+    }
+
+    /// Fetches what a comparison and the step behind it read: from the link of a level to the first
+    /// bytes of the key, which seldom lie in one cache line.
+    #[inline]
+    pub(super) fn prefetch_all(self, level: usize) {
+        let header = self.header.as_ptr().cast::<u8>();
+        prefetch(header.wrapping_sub((level + 1) * size_of::<AtomicPtr<Header>>()));
+        prefetch(header.wrapping_add(size_of::<Header>() + size_of::<u64>()));
     }
 
     /// Sets a link of a node that is not yet linked on this level.

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Enough for 2^20 nodes, and good for many more: levels above would only shorten the walk on top.
-const HEIGHT_MAX: usize = 20;
+pub(super) const HEIGHT_MAX: usize = 20;
 /// Fingers per table; threads share them.
 const FINGERS: usize = 4;
 /// How far a search from a finger may walk before it starts from the top instead.
@@ -98,9 +98,10 @@ pub(super) struct Chain {
 unsafe impl Send for Chain {}
 
 /// The nodes on both sides of a place, per level.
-struct Splice<'a> {
-    before: [NodeRef<'a>; HEIGHT_MAX],
-    after: [Option<NodeRef<'a>>; HEIGHT_MAX],
+#[derive(Clone, Copy)]
+pub(super) struct Splice<'a> {
+    pub(super) before: [NodeRef<'a>; HEIGHT_MAX],
+    pub(super) after: [Option<NodeRef<'a>>; HEIGHT_MAX],
 }
 
 impl<O: KeyOrder> Skiplist<O> {
@@ -108,7 +109,7 @@ impl<O: KeyOrder> Skiplist<O> {
     pub(super) fn new(order: O, arena: Arc<Arena>) -> Self {
         let nothing =
             Entry { keyspace: 0, head: 0, key: &[], seq: 0, kind: Kind::Delete, value: &[] };
-        let root = NodeRef::allocate(&arena, HEIGHT_MAX, &nothing).as_ptr();
+        let root = NodeRef::allocate(&arena, &[None; HEIGHT_MAX], &nothing).as_ptr();
         Self {
             order,
             root,
@@ -132,7 +133,7 @@ impl<O: KeyOrder> Skiplist<O> {
         self.fingers.iter().map(|finger| finger.inserted.load(Ordering::Relaxed)).sum()
     }
 
-    fn root(&self) -> NodeRef<'_> {
+    pub(super) fn root(&self) -> NodeRef<'_> {
         // SAFETY: the root was allocated in `self.arena` before anybody could share the list.
         unsafe { NodeRef::from_raw(self.root) }
     }
@@ -321,21 +322,7 @@ impl<O: KeyOrder> Skiplist<O> {
                 splice.after[level] = after;
             });
         }
-        let node = NodeRef::allocate(&self.arena, height, entry);
-        for level in 0..height {
-            let (mut before, mut after) = (splice.before[level], splice.after[level]);
-            // SAFETY: `node` has `height > level` links; `before` and `after` were found on this
-            // level (or `before` is the root).
-            unsafe {
-                node.set_next(level, after);
-                while !before.replace_next(level, after, node) {
-                    // Another thread linked a node here: continue from `before`, which still
-                    // precedes.
-                    (before, after) = Self::walk(before, level, &precedes);
-                    node.set_next(level, after);
-                }
-            }
-        }
+        let node = self.link(entry, height, &splice, &precedes);
         // Release: a thread that takes a node from the finger sees its contents.
         for level in 0..height {
             finger.before[level].store(node.as_ptr().as_ptr(), Ordering::Release);
@@ -351,12 +338,48 @@ impl<O: KeyOrder> Skiplist<O> {
         node
     }
 
+    /// Makes a node and links it at a place that was found for it. Nodes may have come in between since.
+    #[inline(always)]
+    pub(super) fn link<'a>(
+        &'a self,
+        entry: &Entry<'_>,
+        height: usize,
+        splice: &Splice<'a>,
+        precedes: &impl Fn(NodeRef<'a>) -> bool,
+    ) -> NodeRef<'a> {
+        let node = NodeRef::allocate(&self.arena, &splice.after[..height], entry);
+        for level in 0..height {
+            let (mut before, mut after) = (splice.before[level], splice.after[level]);
+            // SAFETY: `node` has `height > level` links; `before` and `after` were found on this
+            // level (or `before` is the root).
+            unsafe {
+                while !before.replace_next(level, after, node) {
+                    // Another thread linked a node here: continue from `before`, which still
+                    // precedes.
+                    (before, after) = Self::walk(before, level, precedes);
+                    node.set_next(level, after);
+                }
+            }
+        }
+        node
+    }
+
+    /// Counts nodes that were linked by [`Self::link`].
+    pub(super) fn count(&self, slot: usize, nodes: u64) {
+        self.fingers[slot].inserted.fetch_add(nodes, Ordering::Relaxed);
+    }
+
+    /// The number of levels that searches use.
+    pub(super) fn height(&self) -> usize {
+        self.height.load(Ordering::Relaxed)
+    }
+
     /// Copies an entry into the arena without linking it; [`Self::link_staged`] links all of them.
     /// No other thread has the list, so none misses the entry.
     pub(super) fn stage(&mut self, entry: &Entry<'_>) -> NonNull<Header> {
         let (_, height) = thread_draw();
         self.raise(height);
-        NodeRef::allocate(&self.arena, height, entry).as_ptr()
+        NodeRef::allocate(&self.arena, &[None; HEIGHT_MAX][..height], entry).as_ptr()
     }
 
     /// A node that [`Self::stage`] of this list returned.
@@ -418,7 +441,7 @@ impl<O: KeyOrder> Skiplist<O> {
 
     /// Makes `height` levels known to searches. A search that does not see a new level yet only
     /// takes more steps on the level below.
-    fn raise(&self, height: usize) {
+    pub(super) fn raise(&self, height: usize) {
         if height > self.height.load(Ordering::Relaxed) {
             self.height.fetch_max(height, Ordering::Relaxed);
         }
@@ -493,7 +516,7 @@ pub(super) fn is_published(seq: Seq) -> bool {
 /// The finger of this thread and a random height for its next node: at least 1, and one more with
 /// a chance of 1 in 2 each. The generator (xorshift, Marsaglia) belongs to the thread.
 #[inline]
-fn thread_draw() -> (usize, usize) {
+pub(super) fn thread_draw() -> (usize, usize) {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static STATE: Cell<(u64, usize)> = const { Cell::new((0, 0)) };

@@ -8,11 +8,11 @@ use crate::base::rangedel::Fragments;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::budget::ChunkPool;
-use crate::memtable::{MemorySource, Memtable, Pending, TombstoneView};
+use crate::memtable::{MemorySource, Memtable, Pending, Several, TombstoneView};
 use crate::options::settings::{LOG_PER_MEMTABLE, MemtableSizes};
 use crate::state::group::Group;
 use crate::sync::primitives::{AtomicU64, Ordering};
-use crate::wal::ops::Op;
+use crate::wal::ops::{Op, Ops};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -240,6 +240,47 @@ pub fn apply_bytewise(table: &Memtable<Bytewise>, op: Op<'_>, seq: Seq) {
         | Op::DropKeyspace { .. }
         | Op::SetTraits { .. } => {}
     }
+}
+
+/// From so many operations on, several entries of a batch are inserted at once.
+const SEVERAL_MIN: u32 = 8;
+
+/// Applies the operations of a batch, the first of which has the number `first`. Returns how many there
+/// are; `None` if one of them cannot be decoded.
+#[inline]
+pub fn apply_batch(
+    table: &Memtable<Bytewise>,
+    payload: &[u8],
+    operations: u32,
+    first: Seq,
+) -> Option<u64> {
+    if operations >= SEVERAL_MIN {
+        return apply_several(table, payload, first);
+    }
+    let mut next = first;
+    for op in Ops::new(payload) {
+        apply_bytewise(table, op.ok()?, next);
+        next += 1;
+    }
+    Some(next - first)
+}
+
+#[inline(never)]
+fn apply_several(table: &Memtable<Bytewise>, payload: &[u8], first: Seq) -> Option<u64> {
+    let (mut next, mut several) = (first, Several::new(table));
+    for op in Ops::new(payload) {
+        match op.ok()? {
+            Op::Put { keyspace, key, value } => several.add(keyspace, key, next, Kind::Put, value),
+            Op::Delete { keyspace, key } => several.add(keyspace, key, next, Kind::Delete, &[]),
+            Op::Special { keyspace, kind, key, stored } => {
+                several.add(keyspace, key, next, kind, stored);
+            }
+            op => apply_bytewise(table, op, next),
+        }
+        next += 1;
+    }
+    several.finish();
+    Some(next - first)
 }
 
 /// The tombstone of a range delete.

@@ -177,6 +177,7 @@ impl<'a> Ops<'a> {
         Self { reader: Reader::new(payload) }
     }
 
+    #[inline(never)]
     fn decode(&mut self) -> Decoded<Op<'a>> {
         let reader = &mut self.reader;
         let kind = reader.u8()?;
@@ -234,6 +235,8 @@ fn decode_name<'a>(reader: &mut Reader<'a>) -> Decoded<&'a str> {
 impl<'a> Iterator for Ops<'a> {
     type Item = Decoded<Op<'a>>;
 
+    /// Most batches have one operation: the caller sees their end without a call.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         (!self.reader.is_empty()).then(|| self.decode())
     }
