@@ -4,7 +4,8 @@
 //! cache, and knows only then where it goes on. Searches of several entries do not depend on each other,
 //! so they take turns: each asks for its next node, and while that is on its way the others compare
 //! theirs. Where the keys ascend, as in a batch that was sorted, they begin at the lowest level on
-//! which all of them lie between two neighbours of the entry before, instead of at the top.
+//! which all of them lie between two neighbours of the entry before, instead of at the top; if that is
+//! the lowest of all, each is linked beside the one before.
 //!
 //! A place may be out of date when its node is linked, since the entries before it in the same turn
 //! were linked meanwhile. That is what inserts of other threads do to it, and is handled in the same
@@ -54,6 +55,14 @@ struct Search<'a> {
     /// The node that ended the level above, which need not be compared again.
     bound: Option<NodeRef<'a>>,
     splice: Splice<'a>,
+}
+
+/// How a number of entries finds its places.
+enum Begin {
+    /// All lie between the entry before and its neighbour.
+    Beside,
+    /// By searches from this level on, behind the node of the path there.
+    At(usize),
 }
 
 impl<'a> Search<'a> {
@@ -157,7 +166,38 @@ impl<'a, 'k> Several<'a, 'k> {
         let list = &self.table.list;
         let Some(last) = self.count.checked_sub(1) else { return };
         let targets = self.waiting.each_ref().map(|Waiting { entry, .. }| target(entry));
-        let top = self.begin_at(&targets[..=last]);
+        match self.begin_at(&targets[..=last]) {
+            Begin::Beside => self.insert_beside(&targets),
+            Begin::At(top) => self.insert_in_turns(&targets, top),
+        }
+        list.count(self.slot, self.count as u64);
+        let Entry { keyspace, key, .. } = self.waiting[last].entry;
+        self.last = Some((keyspace, key));
+        self.count = 0;
+    }
+
+    /// Inserts what waits: each beside the one before, which is a walk over a node or two.
+    fn insert_beside(&mut self, targets: &[Target<'k>; TURNS]) {
+        let list = &self.table.list;
+        let mut splice = self.searches[0].splice;
+        for (Waiting { entry, height, places }, target) in
+            self.waiting.iter().zip(targets).take(self.count)
+        {
+            let precedes = |node| list.precedes(node, target);
+            for (level, before) in self.path.iter().enumerate().take(*height) {
+                // SAFETY: a node of the path was reached on its level, or is the root; it precedes the target.
+                let place = unsafe { Skiplist::<Bytewise>::walk(*before, level, &precedes) };
+                (splice.before[level], splice.after[level]) = place;
+            }
+            let node = list.link(entry, *height, &splice, &precedes);
+            self.path[..*height].fill(node);
+            set_filters(self.table, entry, *places);
+        }
+    }
+
+    /// Inserts what waits, by searches from this level on that take turns.
+    fn insert_in_turns(&mut self, targets: &[Target<'k>; TURNS], top: usize) {
+        let list = &self.table.list;
         let mut live = 0_u32;
         for (index, search) in self.searches.iter_mut().enumerate().take(self.count) {
             live |= u32::from(!search.begin(self.path[top], top)) << index;
@@ -171,27 +211,17 @@ impl<'a, 'k> Several<'a, 'k> {
                 live &= !(u32::from(found) << index);
             }
         }
-        let found = self.waiting.iter().zip(&targets).zip(&self.searches).take(self.count);
+        let found = self.waiting.iter().zip(targets).zip(&self.searches).take(self.count);
         for ((Waiting { entry, height, places }, target), search) in found {
             list.link(entry, *height, &search.splice, &|node| list.precedes(node, target));
-            // Seeded: now and then the filter denies a key that was just written.
-            bug!(
-                "memtable_filter_misses_keys",
-                if entry.seq.is_multiple_of(512) {
-                    continue;
-                }
-            );
-            self.table.set_filters(*places);
+            set_filters(self.table, entry, *places);
         }
-        list.count(self.slot, self.count as u64);
-        self.path[..=top].copy_from_slice(&self.searches[last].splice.before[..=top]);
-        let Entry { keyspace, key, .. } = self.waiting[last].entry;
-        self.last = Some((keyspace, key));
-        self.count = 0;
+        let last = &self.searches[self.count - 1].splice;
+        self.path[..=top].copy_from_slice(&last.before[..=top]);
     }
 
-    /// The level on which the searches begin, behind the node of the path there.
-    fn begin_at(&mut self, targets: &[Target<'k>]) -> usize {
+    /// Where the searches begin.
+    fn begin_at(&mut self, targets: &[Target<'k>]) -> Begin {
         let list = &self.table.list;
         let mut level = 0;
         for Waiting { height, .. } in &self.waiting[..self.count] {
@@ -200,19 +230,37 @@ impl<'a, 'k> Several<'a, 'k> {
         list.raise(level + 1);
         let top = list.height() - 1;
         let place = |target: &Target<'k>| (target.keyspace, target.key);
-        let first = self.last.is_some_and(|last| last < place(&targets[0]));
-        if !first || !targets.is_sorted_by_key(place) {
+        // Strictly: of two versions of a key the newer one, which comes later, lies before the other.
+        let ascend = targets.is_sorted_by(|one, next| place(one) < place(next));
+        if !ascend || !self.last.is_some_and(|last| last < place(&targets[0])) {
             self.path = [list.root(); HEIGHT_MAX];
-            return top;
+            return Begin::At(top);
         }
         let last = &targets[targets.len() - 1];
         // SAFETY: a node of the path was reached on its level, or is the root.
         let next = |level: usize| unsafe { self.path[level].next_on(level) };
-        while level < top && next(level).is_some_and(|next| list.precedes(next, last)) {
+        let precedes = |level| next(level).is_some_and(|next| list.precedes(next, last));
+        if !precedes(0) {
+            return Begin::Beside;
+        }
+        while level < top && precedes(level) {
             level += 1;
         }
-        level
+        Begin::At(level)
     }
+}
+
+/// Adds a key that was inserted to the filters.
+#[inline]
+fn set_filters(table: &Memtable<Bytewise>, entry: &Entry<'_>, places: [Option<Place>; 2]) {
+    // Seeded: now and then the filter denies a key that was just written.
+    bug!(
+        "memtable_filter_misses_keys",
+        if entry.seq.is_multiple_of(512) {
+            return;
+        }
+    );
+    table.set_filters(places);
 }
 
 /// Behind all versions of the key with greater sequence numbers.

@@ -451,7 +451,8 @@ impl<O: KeyOrder> Skiplist<O> {
     ///
     /// # Safety
     /// `node` must be higher than `level`.
-    unsafe fn walk<'a>(
+    #[inline]
+    pub(super) unsafe fn walk<'a>(
         mut node: NodeRef<'a>,
         level: usize,
         precedes: &impl Fn(NodeRef<'a>) -> bool,

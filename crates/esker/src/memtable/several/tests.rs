@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 /// An entry, owned.
 type Version = (KeyspaceId, Vec<u8>, Seq, Vec<u8>);
 
-/// The entries of a batch: in random order, ascending, or on few keys.
+/// The entries of a batch: in random order, ascending, ascending beside each other, or on few keys.
 fn batch(random: &mut Random, first: Seq) -> Vec<Version> {
-    let shape = random.below(4);
+    let shape = random.below(5);
     let count = 1 + random.below(60);
     let mut keys: Vec<_> = (0..count)
-        .map(|_| match shape {
+        .map(|number| match shape {
             0 => (1 + random.below(2) as KeyspaceId, random.key()),
             1 => (1, vec![b'k'; random.below(4) as usize]),
+            2 => (1, format!("beside{:020}", first + number).into_bytes()),
             _ => (1, format!("{:020}", random.below(100_000)).into_bytes()),
         })
         .collect();
-    if shape != 2 {
+    if shape != 3 {
         keys.sort();
     }
     let numbered = keys.into_iter().zip(first..);
