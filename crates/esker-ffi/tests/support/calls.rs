@@ -183,7 +183,9 @@ macro_rules! call {
     }};
 }
 
-// Behind the macro, which it uses.
+// Behind the macro, which they use.
+#[path = "counts.rs"]
+mod counts;
 #[path = "txns.rs"]
 mod txns;
 
@@ -316,7 +318,11 @@ impl State {
             1 => self.open_space(input),
             2..6 => self.write(input),
             6..9 => self.read(input),
-            9 => self.scan(input),
+            9 => match input.below(3) {
+                0 => self.scan(input),
+                1 => self.count(input),
+                _ => self.remove_many(input),
+            },
             10 => self.batch_new(),
             11..13 => self.batch_add(input),
             13 => self.batch_write(input),
