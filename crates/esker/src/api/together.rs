@@ -85,7 +85,7 @@ fn get_others(
     let mut asks = together;
     for at_key in 0..keys.len() {
         // Seeded: what was in the page cache once is taken to be there for ever.
-        if asks && waits_for_device() && !bug!("together_asks_no_more") {
+        if asks && waits_for_device() && !bug!("api_asks_no_more") {
             asks = false;
             let unknown = keys.iter().zip(memory).skip(at_key);
             let unknown = unknown.filter(|(_, has)| **has == Memory::Unknown);

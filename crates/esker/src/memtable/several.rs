@@ -232,7 +232,7 @@ impl<'a, 'k> Several<'a, 'k> {
         let place = |target: &Target<'k>| (target.keyspace, target.key);
         // Strictly: of two versions of a key the newer one, which comes later, lies before the other.
         let ascend = targets.is_sorted_by(|one, next| place(one) < place(next));
-        if !ascend || !self.last.is_some_and(|last| last < place(&targets[0])) {
+        if !ascend || self.last.is_none_or(|last| last >= place(&targets[0])) {
             self.path = [list.root(); HEIGHT_MAX];
             return Begin::At(top);
         }
