@@ -31,7 +31,7 @@ pub struct Several<'a, 'k> {
     /// Which of the list's counters the thread uses.
     slot: usize,
     searches: [Search<'a>; TURNS],
-    /// For each level a node before the last entry that was inserted, or the root.
+    /// For each level the last entry that was inserted, or a node before it, or the root.
     path: [NodeRef<'a>; HEIGHT_MAX],
     /// The last entry's key.
     last: Option<(KeyspaceId, &'k [u8])>,
@@ -211,13 +211,17 @@ impl<'a, 'k> Several<'a, 'k> {
                 live &= !(u32::from(found) << index);
             }
         }
+        let mut last = (list.root(), 0);
         let found = self.waiting.iter().zip(targets).zip(&self.searches).take(self.count);
         for ((Waiting { entry, height, places }, target), search) in found {
-            list.link(entry, *height, &search.splice, &|node| list.precedes(node, target));
+            let node =
+                list.link(entry, *height, &search.splice, &|node| list.precedes(node, target));
             set_filters(self.table, entry, *places);
+            last = (node, *height);
         }
-        let last = &self.searches[self.count - 1].splice;
-        self.path[..=top].copy_from_slice(&last.before[..=top]);
+        let splice = &self.searches[self.count - 1].splice;
+        self.path[..=top].copy_from_slice(&splice.before[..=top]);
+        self.path[..last.1].fill(last.0);
     }
 
     /// Where the searches begin.
