@@ -15,9 +15,13 @@ const HISTORY: &str = "CHANGELOG.md";
 /// A store that `docs/peers.md` makes up to show what a new one needs, and one that there is.
 const MADE_UP: (&str, &str) = ("shelf", "redb");
 
+/// Compiles and runs the programs in Java.
+const JAVA_PROGRAMS: &str = "bindings/java/esker/src/test/java/dev/esker/ProgramTest.java";
+
 /// The fenced blocks of all pages: page, language, how many, and what runs them.
-const PROGRAMS: [(&str, &str, usize, By); 16] = [
+const PROGRAMS: [(&str, &str, usize, By); 19] = [
     ("README.md", "rust", 1, By::Test("readme::the_readme_shows_the_first_program_as_it_is")),
+    ("bindings/java/README.md", "java", 1, By::Script(JAVA_PROGRAMS)),
     (
         "bindings/python/README.md",
         "python",
@@ -35,6 +39,8 @@ const PROGRAMS: [(&str, &str, usize, By); 16] = [
     ("docs/dump-format.md", "", 1, By::Nothing("the numbers of this dump are made up")),
     ("docs/file-formats.md", "", 3, By::Nothing("directories and grammars")),
     ("docs/import.md", "rust", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
+    ("docs/java.md", "java", 1, By::Script(JAVA_PROGRAMS)),
+    ("docs/java.md", "text", 1, By::Script(JAVA_PROGRAMS)),
     ("docs/leveldb.md", "toml", 1, By::Script("crates/xtask/src/clients.rs")),
     ("docs/leveldb.md", "c", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/leveldb.md", "text", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
@@ -56,10 +62,12 @@ const PROGRAMS: [(&str, &str, usize, By); 16] = [
 ];
 
 /// Indented blocks that hold no commands: page, and how the block begins.
-const OTHER_BLOCKS: [(&str, &str); 10] = [
+const OTHER_BLOCKS: [(&str, &str); 12] = [
     ("ARCHITECTURE.md", "error base"),
     ("docs/compaction.md", "keyspace →"),
     ("docs/import.md", "imported 292 entries"),
+    ("docs/java.md", "<dependency>"),
+    ("docs/java.md", "long left ="),
     ("docs/operations.md", "rate(esker_stall_seconds_total[1m])"),
     ("docs/operations.md", "get in keyspace default"),
     ("docs/peers.md", "shelf = {"),
@@ -72,7 +80,7 @@ const OTHER_BLOCKS: [(&str, &str); 10] = [
 const RUN_AS_SHOWN: &str = "docs/command-line.md";
 
 /// Programs of others, of which a page may show any arguments.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 15] = [
     "callgrind_annotate",
     "cat",
     "cc",
@@ -81,8 +89,10 @@ const OTHERS: [&str; 13] = [
     "export",
     "find",
     "git",
+    "java",
     "less",
     "mkdir",
+    "mvn",
     "perf",
     "valgrind",
     "xargs",
