@@ -84,7 +84,8 @@ public final class Database extends SharedHandle {
         byte[] place = Paths.bytes(path);
         long made = options.toNative();
         try {
-            return new Database(Native.databaseOpen(place, made), path, new ConcurrentHashMap<>(options.comparators()), null);
+            Map<String, OpenComparator> comparators = new ConcurrentHashMap<>(options.comparators());
+            return new Database(Native.databaseOpen(place, made), path, comparators, null);
         } finally {
             Native.optionsFree(made);
         }

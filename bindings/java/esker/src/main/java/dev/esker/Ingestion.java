@@ -24,6 +24,8 @@ import java.util.Objects;
  * }</pre>
  */
 public final class Ingestion extends ExclusiveHandle {
+    private long added;
+
     Ingestion(long pointer, Database database) {
         super(pointer, Native::ingestionFree, "ingestion into " + database);
     }
@@ -56,21 +58,39 @@ public final class Ingestion extends ExclusiveHandle {
      * @param values a value for each key
      * @return how many were added: all of them
      * @throws InvalidArgumentException as {@link #put(Keyspace, byte[], byte[])}, for the first entry that is
-     *     refused. Those before it were added, those behind it not; its message names the key
+     *     refused, which is the one with the index {@link #added}. Those before it were added, those behind it not
      */
     public long putMany(Keyspace keyspace, byte[][] keys, byte[][] values) {
         if (keys.length != values.length) {
             throw EskerException.make(
-                    ErrorCode.INVALID_ARGUMENT, keys.length + " keys and " + values.length + " values: give one for each");
+                    ErrorCode.INVALID_ARGUMENT,
+                    keys.length + " keys and " + values.length + " values: give one for each");
         }
-        long[] added = new long[1];
+        long[] counted = new long[1];
         int entered = keyspace.begin();
         try {
-            run(pointer -> Native.ingestionPutMany(pointer, keyspace.pointer(), keys, values, added));
+            run(
+                    pointer -> {
+                        try {
+                            Native.ingestionPutMany(pointer, keyspace.pointer(), keys, values, counted);
+                        } finally {
+                            added = counted[0];
+                        }
+                    });
         } finally {
             keyspace.exit(entered);
         }
-        return added[0];
+        return counted[0];
+    }
+
+    /**
+     * How many entries the last {@link #putMany} added, also if it threw an exception.
+     *
+     * @return the number
+     */
+    public long added() {
+        check();
+        return added;
     }
 
     /**

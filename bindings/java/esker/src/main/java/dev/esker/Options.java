@@ -95,7 +95,8 @@ public final class Options {
     private Options set(Option option, long value) {
         if (value < 0) {
             throw EskerException.make(
-                    ErrorCode.INVALID_ARGUMENT, "the option " + option + " cannot be " + value + ": give no negative number");
+                    ErrorCode.INVALID_ARGUMENT,
+                    "the option " + option + " cannot be " + value + ": give no negative number");
         }
         numbers.put(option, value);
         return this;

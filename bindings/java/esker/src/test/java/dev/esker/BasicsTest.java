@@ -493,6 +493,10 @@ class BasicsTest {
                 assertThrows(
                         InvalidArgumentException.class,
                         () -> load.putMany(keyspace, new byte[1][0], new byte[2][0]));
+                byte[][] turned = {b("50"), b("51"), b("5")};
+                assertThrows(
+                        InvalidArgumentException.class, () -> load.putMany(keyspace, turned, new byte[3][0]));
+                assertEquals(2, load.added());
                 assertEquals(300_000, load.putFrom(keyspace, b("6"), new ByteArrayInputStream(new byte[300_000])));
                 other.put(keyspace, b("7"), b("seven"));
                 other.sync();
@@ -502,7 +506,7 @@ class BasicsTest {
                 dropped.put(keyspace, b("9"), b(""));
                 assertEquals(1, keyspace.count(), "nothing is visible yet");
                 load.commit();
-                assertEquals(6, keyspace.count());
+                assertEquals(8, keyspace.count());
                 assertEquals("two", s(keyspace.get(b("2"))));
                 assertThrows(MisuseException.class, load::commit);
             }
