@@ -32,7 +32,7 @@ mkdir -p "$target"
 target=$(cd "$target" && pwd)
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$target/cargo}"
 (cd "$root" && cargo build --quiet --release --locked --package esker-capi)
-engine=$CARGO_TARGET_DIR/release/libesker.a
+engine=$CARGO_TARGET_DIR/release/libesker_capi.a
 
 objects=$target/native
 place=$target/classes/dev/esker/native/$system-$machine
