@@ -12,7 +12,7 @@ NATIVE(jlong, batchLength)(JNIEnv *env, jclass type, jlong batch) {
 
 NATIVE(void, batchClear)(JNIEnv *env, jclass type, jlong batch) {
   esker_error *error = NULL;
-  succeeded(env, esker_batch_clear(HANDLE(esker_batch, batch), &error), error);
+  succeeded(env, esker_batch_clear(HANDLE(esker_batch, batch), &error), &error);
 }
 
 NATIVE(void, batchPut)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key, jbyteArray value) {
@@ -26,7 +26,7 @@ NATIVE(void, batchPut)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jb
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchPutDirect)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jobject key, jint key_at,
@@ -36,7 +36,7 @@ NATIVE(void, batchPutDirect)(JNIEnv *env, jclass type, jlong batch, jlong keyspa
   esker_error *error = NULL;
   esker_code code = esker_batch_put(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of + key_at,
                                     (size_t)key_len, new + value_at, (size_t)value_len, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchPutTtl)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key,
@@ -51,7 +51,7 @@ NATIVE(void, batchPutTtl)(JNIEnv *env, jclass type, jlong batch, jlong keyspace,
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchMerge)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key,
@@ -66,7 +66,7 @@ NATIVE(void, batchMerge)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, 
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchDelete)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key) {
@@ -78,7 +78,7 @@ NATIVE(void, batchDelete)(JNIEnv *env, jclass type, jlong batch, jlong keyspace,
                               of.of.len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchDeleteRange)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray start,
@@ -91,7 +91,7 @@ NATIVE(void, batchDeleteRange)(JNIEnv *env, jclass type, jlong batch, jlong keys
                                     &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, batchDeletePrefix)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray prefix) {
@@ -103,5 +103,5 @@ NATIVE(void, batchDeletePrefix)(JNIEnv *env, jclass type, jlong batch, jlong key
                                      of.of.len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }

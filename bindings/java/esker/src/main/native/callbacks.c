@@ -196,7 +196,7 @@ static jobject keep(JNIEnv *env, jobject object) {
 /* The end of each function below: what failed has not taken the context. */
 static void settle(JNIEnv *env, jobject kept, esker_code code, esker_error *error) {
   if (code != ESKER_OK && kept != NULL) (*env)->DeleteGlobalRef(env, kept);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, optionsAddMergeOperator)(JNIEnv *env, jclass type, jlong options, jbyteArray name, jobject operator) {

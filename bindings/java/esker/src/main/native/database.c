@@ -11,13 +11,13 @@ NATIVE(jlong, databaseOpen)(JNIEnv *env, jclass type, jbyteArray path, jlong opt
     code = esker_open(place.of.data, place.of.len, HANDLE(esker_options, options), &db, &error);
   }
   drop(&place.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(db);
 }
 
 NATIVE(void, databaseClose)(JNIEnv *env, jclass type, jlong db) {
   esker_error *error = NULL;
-  succeeded(env, esker_close(HANDLE(esker_db, db), &error), error);
+  succeeded(env, esker_close(HANDLE(esker_db, db), &error), &error);
 }
 
 NATIVE(void, databaseFree)(JNIEnv *env, jclass type, jlong db) { esker_db_free(HANDLE(esker_db, db)); }
@@ -25,7 +25,7 @@ NATIVE(void, databaseFree)(JNIEnv *env, jclass type, jlong db) { esker_db_free(H
 NATIVE(jbyteArray, databaseId)(JNIEnv *env, jclass type, jlong db) {
   uint8_t id[16];
   esker_error *error = NULL;
-  if (!succeeded(env, esker_db_id(HANDLE(esker_db, db), id, &error), error)) return NULL;
+  if (!succeeded(env, esker_db_id(HANDLE(esker_db, db), id, &error), &error)) return NULL;
   return give(env, (const char *)id, sizeof id);
 }
 
@@ -49,7 +49,7 @@ NATIVE(jlong, databaseKeyspace)(JNIEnv *env, jclass type, jlong db, jbyteArray n
                                     HANDLE(esker_keyspace_options, options), &keyspace, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(keyspace);
 }
 
@@ -62,7 +62,7 @@ NATIVE(jobjectArray, databaseNames)(JNIEnv *env, jclass type, jlong db, jint of)
   esker_code code = of == KEYSPACES  ? esker_keyspaces(HANDLE(esker_db, db), &names, &error)
                     : of == BRANCHES ? esker_branches(HANDLE(esker_db, db), &names, &error)
                                      : esker_named_snapshots(HANDLE(esker_db, db), &names, &error);
-  if (!succeeded(env, code, error)) return NULL;
+  if (!succeeded(env, code, &error)) return NULL;
   return give_list(env, names);
 }
 
@@ -79,7 +79,7 @@ NATIVE(jboolean, databaseDrop)(JNIEnv *env, jclass type, jlong db, jbyteArray na
     code = call(HANDLE(esker_db, db), text.of.data, text.of.len, &dropped, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return dropped;
 }
 
@@ -99,7 +99,7 @@ NATIVE(jlong, databaseBranch)(JNIEnv *env, jclass type, jlong db, jbyteArray nam
     code = call(HANDLE(esker_db, db), text.of.data, text.of.len, &branch, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(branch);
 }
 
@@ -111,7 +111,7 @@ NATIVE(void, databaseNameSnapshot)(JNIEnv *env, jclass type, jlong db, jbyteArra
     code = esker_named_snapshot(HANDLE(esker_db, db), text.of.data, text.of.len, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, databaseCheckpoint)(JNIEnv *env, jclass type, jlong db, jbyteArray path) {
@@ -122,22 +122,22 @@ NATIVE(void, databaseCheckpoint)(JNIEnv *env, jclass type, jlong db, jbyteArray 
     code = esker_checkpoint(HANDLE(esker_db, db), place.of.data, place.of.len, &error);
   }
   drop(&place.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, databaseSync)(JNIEnv *env, jclass type, jlong db) {
   esker_error *error = NULL;
-  succeeded(env, esker_sync(HANDLE(esker_db, db), &error), error);
+  succeeded(env, esker_sync(HANDLE(esker_db, db), &error), &error);
 }
 
 NATIVE(void, databaseWaitDurable)(JNIEnv *env, jclass type, jlong db, jlong position) {
   esker_error *error = NULL;
-  succeeded(env, esker_wait_durable(HANDLE(esker_db, db), (uint64_t)position, &error), error);
+  succeeded(env, esker_wait_durable(HANDLE(esker_db, db), (uint64_t)position, &error), &error);
 }
 
 NATIVE(void, databaseWaitUntilIdle)(JNIEnv *env, jclass type, jlong db) {
   esker_error *error = NULL;
-  succeeded(env, esker_wait_until_idle(HANDLE(esker_db, db), &error), error);
+  succeeded(env, esker_wait_until_idle(HANDLE(esker_db, db), &error), &error);
 }
 
 NATIVE(void, databaseFlush)(JNIEnv *env, jclass type, jlong db, jobject until) {
@@ -146,7 +146,7 @@ NATIVE(void, databaseFlush)(JNIEnv *env, jclass type, jlong db, jobject until) {
   esker_code code = until == NULL
                         ? esker_flush(HANDLE(esker_db, db), &error)
                         : esker_flush_until(HANDLE(esker_db, db), is_to_end, &of, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, databaseCompact)(JNIEnv *env, jclass type, jlong db, jobject until) {
@@ -155,20 +155,20 @@ NATIVE(void, databaseCompact)(JNIEnv *env, jclass type, jlong db, jobject until)
   esker_code code = until == NULL
                         ? esker_compact(HANDLE(esker_db, db), &error)
                         : esker_compact_until(HANDLE(esker_db, db), is_to_end, &of, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jbyteArray, databaseStats)(JNIEnv *env, jclass type, jlong db) {
   esker_value *text = NULL;
   esker_error *error = NULL;
-  if (!succeeded(env, esker_stats(HANDLE(esker_db, db), &text, &error), error)) return NULL;
+  if (!succeeded(env, esker_stats(HANDLE(esker_db, db), &text, &error), &error)) return NULL;
   return give_value(env, text);
 }
 
 NATIVE(jbyteArray, databaseOpenMetrics)(JNIEnv *env, jclass type, jlong db) {
   esker_value *text = NULL;
   esker_error *error = NULL;
-  if (!succeeded(env, esker_openmetrics(HANDLE(esker_db, db), &text, &error), error)) return NULL;
+  if (!succeeded(env, esker_openmetrics(HANDLE(esker_db, db), &text, &error), &error)) return NULL;
   return give_value(env, text);
 }
 
@@ -182,7 +182,7 @@ NATIVE(jbyteArray, databaseVerify)(JNIEnv *env, jclass type, jlong db, jobject u
   esker_code code = until == NULL ? esker_verify(HANDLE(esker_db, db), &problems, &json, &error)
                                   : esker_verify_until(HANDLE(esker_db, db), is_to_end, &of, &ended,
                                                        &problems, &json, &error);
-  if (!succeeded(env, code, error)) return NULL;
+  if (!succeeded(env, code, &error)) return NULL;
   // What `until` threw: the call took it for an end.
   if ((*env)->ExceptionCheck(env)) {
     esker_value_free(json);
@@ -198,7 +198,7 @@ NATIVE(jlong, databaseWrite)(JNIEnv *env, jclass type, jlong db, jlong batch, ji
   uint64_t position = 0;
   esker_code code = (waits ? esker_write : esker_try_write)(
       HANDLE(esker_db, db), HANDLE(esker_batch, batch), durability, &position, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jlong)position;
 }
 
@@ -219,7 +219,7 @@ NATIVE(jbyteArray, repair)(JNIEnv *env, jclass type, jbyteArray path, jbyteArray
   }
   drop(&from.of);
   drop(&place.of);
-  if (!succeeded(env, code, error)) return NULL;
+  if (!succeeded(env, code, &error)) return NULL;
   jboolean answer = intact;
   if (whole != NULL) (*env)->SetBooleanArrayRegion(env, whole, 0, 1, &answer);
   return give_value(env, json);

@@ -120,10 +120,11 @@ jobjectArray give_list(JNIEnv *env, esker_list *list);
  * pending, because a callback threw it during the call, that one stays. */
 void throw_error(JNIEnv *env, esker_code code, esker_error *error);
 
-/* Whether a call succeeded; if not, an exception is pending afterwards. */
-static inline bool succeeded(JNIEnv *env, esker_code code, esker_error *error) {
+/* Whether a call succeeded; if not, an exception is pending afterwards. It gets the place of the error,
+ * because the call may stand in the same list of arguments, which C evaluates in any order. */
+static inline bool succeeded(JNIEnv *env, esker_code code, esker_error **error) {
   if (code == ESKER_OK) return true;
-  throw_error(env, code, error);
+  throw_error(env, code, *error);
   return false;
 }
 

@@ -5,7 +5,7 @@
 NATIVE(jlong, ingestionBegin)(JNIEnv *env, jclass type, jlong db) {
   esker_ingestion *ingestion = NULL;
   esker_error *error = NULL;
-  succeeded(env, esker_ingestion_begin(HANDLE(esker_db, db), &ingestion, &error), error);
+  succeeded(env, esker_ingestion_begin(HANDLE(esker_db, db), &ingestion, &error), &error);
   return NUMBER(ingestion);
 }
 
@@ -25,7 +25,7 @@ NATIVE(void, ingestionPut)(JNIEnv *env, jclass type, jlong ingestion, jlong keys
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 /* `added` gets how many were, also if an exception is thrown. */
@@ -44,7 +44,7 @@ NATIVE(void, ingestionPutMany)(JNIEnv *env, jclass type, jlong ingestion, jlong 
   }
   drop_many(&of);
   drop_many(&new);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, ingestionPutTtl)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
@@ -60,7 +60,7 @@ NATIVE(void, ingestionPutTtl)(JNIEnv *env, jclass type, jlong ingestion, jlong k
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, ingestionMerge)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
@@ -75,7 +75,7 @@ NATIVE(void, ingestionMerge)(JNIEnv *env, jclass type, jlong ingestion, jlong ke
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, ingestionDelete)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key) {
@@ -87,7 +87,7 @@ NATIVE(void, ingestionDelete)(JNIEnv *env, jclass type, jlong ingestion, jlong k
                                   of.of.data, of.of.len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, ingestionDeleteRange)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray start,
@@ -100,7 +100,7 @@ NATIVE(void, ingestionDeleteRange)(JNIEnv *env, jclass type, jlong ingestion, jl
                                         RANGE_OF(of), &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jlong, ingestionPutFrom)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
@@ -115,13 +115,13 @@ NATIVE(jlong, ingestionPutFrom)(JNIEnv *env, jclass type, jlong ingestion, jlong
                                     of.of.data, of.of.len, read_piece, &from, &len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jlong)len;
 }
 
 NATIVE(void, ingestionSync)(JNIEnv *env, jclass type, jlong ingestion) {
   esker_error *error = NULL;
-  succeeded(env, esker_ingestion_sync(HANDLE(esker_ingestion, ingestion), &error), error);
+  succeeded(env, esker_ingestion_sync(HANDLE(esker_ingestion, ingestion), &error), &error);
 }
 
 /* The other one is freed whatever happens. */
@@ -131,10 +131,10 @@ NATIVE(void, ingestionJoin)(JNIEnv *env, jclass type, jlong ingestion, jlong oth
       esker_ingestion_join(HANDLE(esker_ingestion, ingestion), HANDLE(esker_ingestion, other), &error);
   // Only after this error it is not freed yet.
   if (code == ESKER_MISUSE) esker_ingestion_free(HANDLE(esker_ingestion, other));
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, ingestionCommit)(JNIEnv *env, jclass type, jlong ingestion) {
   esker_error *error = NULL;
-  succeeded(env, esker_ingestion_commit(HANDLE(esker_ingestion, ingestion), &error), error);
+  succeeded(env, esker_ingestion_commit(HANDLE(esker_ingestion, ingestion), &error), &error);
 }

@@ -90,7 +90,7 @@ static void forget_kept(cursor *of) {
 }
 
 static jlong made(JNIEnv *env, esker_code code, esker_iter *iter, esker_error *error) {
-  if (!succeeded(env, code, error) || iter == NULL) return 0;
+  if (!succeeded(env, code, &error) || iter == NULL) return 0;
   cursor *of = malloc(sizeof *of);
   if (of == NULL) {
     esker_iter_free(iter);
@@ -164,7 +164,7 @@ NATIVE(jlong, cursorFill)(JNIEnv *env, jclass type, jlong number, jint how, jbyt
     of->kept = error;
     return filled;
   }
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return filled;
 }
 
@@ -182,7 +182,7 @@ NATIVE(jlong, cursorRefill)(JNIEnv *env, jclass type, jlong number, jint how, jo
     of->kept = error;
     return filled;
   }
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return filled;
 }
 
@@ -212,6 +212,6 @@ NATIVE(jlong, keyspaceScan)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray
     esker_error_free(error);
     return filled;
   }
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return filled;
 }

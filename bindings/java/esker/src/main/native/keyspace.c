@@ -16,7 +16,7 @@ NATIVE(jbyteArray, keyspaceMergeOperator)(JNIEnv *env, jclass type, jlong keyspa
   esker_value *name = NULL;
   esker_error *error = NULL;
   esker_code code = esker_keyspace_merge_operator(HANDLE(esker_keyspace, keyspace), &name, &error);
-  if (!succeeded(env, code, error)) return NULL;
+  if (!succeeded(env, code, &error)) return NULL;
   return give_value(env, name);
 }
 
@@ -27,7 +27,7 @@ NATIVE(jlong, keyspaceTtl)(JNIEnv *env, jclass type, jlong keyspace) {
 NATIVE(void, keyspaceSetTtl)(JNIEnv *env, jclass type, jlong keyspace, jlong milliseconds) {
   esker_error *error = NULL;
   esker_code code = esker_keyspace_set_ttl(HANDLE(esker_keyspace, keyspace), (uint64_t)milliseconds, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 /* How gets take a value: as it was the last time in this thread, or always in one way, for
@@ -61,7 +61,7 @@ NATIVE(jbyteArray, keyspaceGet)(JNIEnv *env, jclass type, jlong keyspace, jbyteA
     code = esker_get(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &value, &error);
   }
   drop(&of.of);
-  if (!succeeded(env, code, error)) return NULL;
+  if (!succeeded(env, code, &error)) return NULL;
   if (by_value) {
     if (value != NULL) {
       esker_value_data(value, &len);
@@ -86,7 +86,7 @@ NATIVE(jint, keyspaceGetInto)(JNIEnv *env, jclass type, jlong keyspace, jbyteArr
                           (size_t)capacity, &len, &found, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return found ? (jint)len : -1;
 }
 
@@ -100,7 +100,7 @@ NATIVE(jint, keyspaceGetDirect)(JNIEnv *env, jclass type, jlong keyspace, jobjec
   bool found = false;
   esker_code code = esker_get_copy(HANDLE(esker_keyspace, keyspace), of + key_at, (size_t)key_len,
                                    place + at, (size_t)capacity, &len, &found, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return found ? (jint)len : -1;
 }
 
@@ -116,7 +116,7 @@ NATIVE(jlong, keyspaceGetValue)(JNIEnv *env, jclass type, jlong keyspace, jlong 
                                               of.of.data, of.of.len, &value, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(value);
 }
 
@@ -149,7 +149,7 @@ NATIVE(jboolean, keyspaceContains)(JNIEnv *env, jclass type, jlong keyspace, jby
     code = esker_contains(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &found, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return found;
 }
 
@@ -166,7 +166,7 @@ NATIVE(jobjectArray, keyspaceMultiGet)(JNIEnv *env, jclass type, jlong keyspace,
   }
   if (taken) {
     code = esker_multi_get(HANDLE(esker_keyspace, keyspace), of.data, of.lens, of.count, values, &error);
-    taken = succeeded(env, code, error);
+    taken = succeeded(env, code, &error);
   }
   jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
   drop_many(&of);
@@ -186,7 +186,7 @@ NATIVE(void, keyspacePut)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray k
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspacePutDirect)(JNIEnv *env, jclass type, jlong keyspace, jobject key, jint key_at,
@@ -196,7 +196,7 @@ NATIVE(void, keyspacePutDirect)(JNIEnv *env, jclass type, jlong keyspace, jobjec
   esker_error *error = NULL;
   esker_code code = esker_put(HANDLE(esker_keyspace, keyspace), of + key_at, (size_t)key_len, new + value_at,
                               (size_t)value_len, durability, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspacePutTtl)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray value,
@@ -211,7 +211,7 @@ NATIVE(void, keyspacePutTtl)(JNIEnv *env, jclass type, jlong keyspace, jbyteArra
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceTryPut)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray value) {
@@ -225,7 +225,7 @@ NATIVE(void, keyspaceTryPut)(JNIEnv *env, jclass type, jlong keyspace, jbyteArra
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceMerge)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray operand,
@@ -240,7 +240,7 @@ NATIVE(void, keyspaceMerge)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 /* Without `waits`, with the durability of the database. */
@@ -254,7 +254,7 @@ NATIVE(void, keyspaceDelete)(JNIEnv *env, jclass type, jlong keyspace, jbyteArra
                  : esker_try_delete(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jboolean, keyspaceCompareAndSet)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key,
@@ -272,7 +272,7 @@ NATIVE(jboolean, keyspaceCompareAndSet)(JNIEnv *env, jclass type, jlong keyspace
   drop(&of.of);
   drop(&old.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return done;
 }
 
@@ -289,6 +289,6 @@ NATIVE(jboolean, keyspaceInsertIfAbsent)(JNIEnv *env, jclass type, jlong keyspac
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return done;
 }

@@ -10,14 +10,14 @@ NATIVE(void, optionsFree)(JNIEnv *env, jclass type, jlong options) {
 
 NATIVE(void, optionsSet)(JNIEnv *env, jclass type, jlong options, jint option, jlong value) {
   esker_error *error = NULL;
-  succeeded(env, esker_options_set(HANDLE(esker_options, options), option, (uint64_t)value, &error), error);
+  succeeded(env, esker_options_set(HANDLE(esker_options, options), option, (uint64_t)value, &error), &error);
 }
 
 NATIVE(void, optionsAddComparator)(JNIEnv *env, jclass type, jlong options, jlong comparator) {
   esker_error *error = NULL;
   esker_code code = esker_options_add_comparator(HANDLE(esker_options, options),
                                                  HANDLE(esker_comparator, comparator), &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jlong, keyspaceOptionsNew)(JNIEnv *env, jclass type) { return NUMBER(esker_keyspace_options_new()); }
@@ -30,7 +30,7 @@ NATIVE(void, keyspaceOptionsSetComparator)(JNIEnv *env, jclass type, jlong optio
   esker_error *error = NULL;
   esker_code code = esker_keyspace_options_set_comparator(HANDLE(esker_keyspace_options, options),
                                                           HANDLE(esker_comparator, comparator), &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceOptionsSetMergeOperator)(JNIEnv *env, jclass type, jlong options, jbyteArray name) {
@@ -42,7 +42,7 @@ NATIVE(void, keyspaceOptionsSetMergeOperator)(JNIEnv *env, jclass type, jlong op
                                                      text.of.len, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceOptionsSetCompactionFilter)(JNIEnv *env, jclass type, jlong options, jbyteArray name) {
@@ -54,12 +54,12 @@ NATIVE(void, keyspaceOptionsSetCompactionFilter)(JNIEnv *env, jclass type, jlong
                                                         text.of.data, text.of.len, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceOptionsSetTtl)(JNIEnv *env, jclass type, jlong options, jlong milliseconds) {
   esker_error *error = NULL;
   esker_code code = esker_keyspace_options_set_ttl(HANDLE(esker_keyspace_options, options),
                                                    (uint64_t)milliseconds, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }

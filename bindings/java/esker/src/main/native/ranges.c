@@ -11,7 +11,7 @@ NATIVE(void, keyspaceDeleteRange)(JNIEnv *env, jclass type, jlong keyspace, jbyt
     code = esker_delete_range(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), durability, &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceDeletePrefix)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray prefix,
@@ -23,12 +23,12 @@ NATIVE(void, keyspaceDeletePrefix)(JNIEnv *env, jclass type, jlong keyspace, jby
     code = esker_delete_prefix(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, durability, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, keyspaceClear)(JNIEnv *env, jclass type, jlong keyspace, jint durability) {
   esker_error *error = NULL;
-  succeeded(env, esker_clear(HANDLE(esker_keyspace, keyspace), durability, &error), error);
+  succeeded(env, esker_clear(HANDLE(esker_keyspace, keyspace), durability, &error), &error);
 }
 
 NATIVE(jlong, keyspaceCount)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray start, jbyteArray end) {
@@ -40,7 +40,7 @@ NATIVE(jlong, keyspaceCount)(JNIEnv *env, jclass type, jlong keyspace, jbyteArra
     code = esker_count(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &entries, &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jlong)entries;
 }
 
@@ -55,7 +55,7 @@ NATIVE(void, keyspaceApproximateCount)(JNIEnv *env, jclass type, jlong keyspace,
     code = esker_approximate_count(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &entries, &deviation, &error);
   }
   drop_range(&of);
-  if (!succeeded(env, code, error) || (*env)->ExceptionCheck(env)) return;
+  if (!succeeded(env, code, &error) || (*env)->ExceptionCheck(env)) return;
   jlong numbers[2] = {(jlong)entries, (jlong)deviation};
   (*env)->SetLongArrayRegion(env, counted, 0, 2, numbers);
 }
@@ -70,7 +70,7 @@ NATIVE(jlong, keyspaceApproximateSize)(JNIEnv *env, jclass type, jlong keyspace,
     code = esker_approximate_size(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &size, &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jlong)size;
 }
 
@@ -85,7 +85,7 @@ NATIVE(jobjectArray, keyspaceSplitPoints)(JNIEnv *env, jclass type, jlong keyspa
     code = esker_split_points(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), (size_t)parts, &keys, &error);
   }
   drop_range(&of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_list(env, keys);
 }
 
@@ -102,13 +102,13 @@ NATIVE(void, keyspaceCompact)(JNIEnv *env, jclass type, jlong keyspace, jbyteArr
                                               &of, &error);
   }
   drop_range(&range_of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jbyteArray, keyspaceSegments)(JNIEnv *env, jclass type, jlong keyspace) {
   esker_value *json = NULL;
   esker_error *error = NULL;
-  if (!succeeded(env, esker_segments(HANDLE(esker_keyspace, keyspace), &json, &error), error)) return NULL;
+  if (!succeeded(env, esker_segments(HANDLE(esker_keyspace, keyspace), &json, &error), &error)) return NULL;
   return give_value(env, json);
 }
 
@@ -126,7 +126,7 @@ NATIVE(jbyteArray, keyspaceExplainGet)(JNIEnv *env, jclass type, jlong keyspace,
                                             of.of.data, of.of.len, &json, &error);
   }
   drop(&of.of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_value(env, json);
 }
 
@@ -141,7 +141,7 @@ NATIVE(jbyteArray, keyspaceExplainScan)(JNIEnv *env, jclass type, jlong keyspace
     code = esker_explain_scan(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), (uint64_t)limit, &json, &error);
   }
   drop_range(&of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_value(env, json);
 }
 
@@ -159,6 +159,6 @@ NATIVE(jbyteArray, keyspaceExplainPut)(JNIEnv *env, jclass type, jlong keyspace,
   }
   drop(&of.of);
   drop(&new.of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_value(env, json);
 }

@@ -13,7 +13,7 @@ NATIVE(jlong, snapshotNew)(JNIEnv *env, jclass type, jlong db, jbyteArray label)
                                                          &snapshot, &error);
   }
   drop(&text.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(snapshot);
 }
 
@@ -36,7 +36,7 @@ NATIVE(jbyteArray, snapshotGet)(JNIEnv *env, jclass type, jlong snapshot, jlong 
                               of.of.len, &value, &error);
   }
   drop(&of.of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_value(env, value);
 }
 
@@ -50,7 +50,7 @@ NATIVE(jboolean, snapshotContains)(JNIEnv *env, jclass type, jlong snapshot, jlo
                                    of.of.data, of.of.len, &found, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return found;
 }
 
@@ -69,7 +69,7 @@ NATIVE(jobjectArray, snapshotMultiGet)(JNIEnv *env, jclass type, jlong snapshot,
   if (taken) {
     code = esker_snapshot_multi_get(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
                                     of.data, of.lens, of.count, values, &error);
-    taken = succeeded(env, code, error);
+    taken = succeeded(env, code, &error);
   }
   jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
   drop_many(&of);
@@ -87,7 +87,7 @@ NATIVE(jlong, readerNew)(JNIEnv *env, jclass type, jlong keyspace, jlong snapsho
                                   of.of.data, of.of.len, &reader, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(reader);
 }
 
@@ -102,7 +102,7 @@ NATIVE(jlong, readerLength)(JNIEnv *env, jclass type, jlong reader) {
 NATIVE(void, readerSeek)(JNIEnv *env, jclass type, jlong reader, jlong offset) {
   esker_error *error = NULL;
   esker_code code = esker_value_reader_seek(HANDLE(esker_value_reader, reader), (uint64_t)offset, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 /* Reads into a part of an array, which Java has checked, by way of the stack: at most its room. */
@@ -112,7 +112,7 @@ NATIVE(jint, readerRead)(JNIEnv *env, jclass type, jlong reader, jbyteArray into
   esker_error *error = NULL;
   size_t capacity = (size_t)most < sizeof room ? (size_t)most : sizeof room;
   esker_code code = esker_value_reader_read(HANDLE(esker_value_reader, reader), room, capacity, &len, &error);
-  if (succeeded(env, code, error)) (*env)->SetByteArrayRegion(env, into, at, (jsize)len, (const jbyte *)room);
+  if (succeeded(env, code, &error)) (*env)->SetByteArrayRegion(env, into, at, (jsize)len, (const jbyte *)room);
   return (jint)len;
 }
 
@@ -123,7 +123,7 @@ NATIVE(jint, readerReadDirect)(JNIEnv *env, jclass type, jlong reader, jobject b
   esker_error *error = NULL;
   esker_code code = esker_value_reader_read(HANDLE(esker_value_reader, reader), place + at, (size_t)most, &len,
                                             &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jint)len;
 }
 
@@ -138,6 +138,6 @@ NATIVE(jlong, keyspacePutFrom)(JNIEnv *env, jclass type, jlong keyspace, jbyteAr
                           &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return (jlong)len;
 }

@@ -9,7 +9,7 @@ NATIVE(jlong, transactionBegin)(JNIEnv *env, jclass type, jlong db, jint durabil
       lock_timeout < 0
           ? esker_txn_begin(HANDLE(esker_db, db), durability, &txn, &error)
           : esker_txn_begin_locking(HANDLE(esker_db, db), durability, (uint64_t)lock_timeout, &txn, &error);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(txn);
 }
 
@@ -18,25 +18,25 @@ NATIVE(void, transactionFree)(JNIEnv *env, jclass type, jlong txn) { esker_txn_f
 NATIVE(jlong, transactionCommit)(JNIEnv *env, jclass type, jlong txn) {
   uint64_t position = 0;
   esker_error *error = NULL;
-  succeeded(env, esker_txn_commit(HANDLE(esker_txn, txn), &position, &error), error);
+  succeeded(env, esker_txn_commit(HANDLE(esker_txn, txn), &position, &error), &error);
   return (jlong)position;
 }
 
 NATIVE(void, transactionRollback)(JNIEnv *env, jclass type, jlong txn) {
   esker_error *error = NULL;
-  succeeded(env, esker_txn_rollback(HANDLE(esker_txn, txn), &error), error);
+  succeeded(env, esker_txn_rollback(HANDLE(esker_txn, txn), &error), &error);
 }
 
 NATIVE(jlong, transactionSavepoint)(JNIEnv *env, jclass type, jlong txn) {
   uint64_t savepoint = 0;
   esker_error *error = NULL;
-  succeeded(env, esker_txn_savepoint(HANDLE(esker_txn, txn), &savepoint, &error), error);
+  succeeded(env, esker_txn_savepoint(HANDLE(esker_txn, txn), &savepoint, &error), &error);
   return (jlong)savepoint;
 }
 
 NATIVE(void, transactionRollbackTo)(JNIEnv *env, jclass type, jlong txn, jlong savepoint) {
   esker_error *error = NULL;
-  succeeded(env, esker_txn_rollback_to(HANDLE(esker_txn, txn), (uint64_t)savepoint, &error), error);
+  succeeded(env, esker_txn_rollback_to(HANDLE(esker_txn, txn), (uint64_t)savepoint, &error), &error);
 }
 
 /* How a get of a transaction marks its key: the numbers are those of Transaction.java. */
@@ -56,7 +56,7 @@ NATIVE(jbyteArray, transactionGet)(JNIEnv *env, jclass type, jlong txn, jlong ke
     code = call(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &value, &error);
   }
   drop(&of.of);
-  if (!taken || !succeeded(env, code, error)) return NULL;
+  if (!taken || !succeeded(env, code, &error)) return NULL;
   return give_value(env, value);
 }
 
@@ -70,7 +70,7 @@ NATIVE(jboolean, transactionContains)(JNIEnv *env, jclass type, jlong txn, jlong
                               &found, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return found;
 }
 
@@ -89,7 +89,7 @@ NATIVE(jobjectArray, transactionMultiGet)(JNIEnv *env, jclass type, jlong txn, j
   if (taken) {
     code = esker_txn_multi_get(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.data, of.lens,
                                of.count, values, &error);
-    taken = succeeded(env, code, error);
+    taken = succeeded(env, code, &error);
   }
   jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
   drop_many(&of);
@@ -109,7 +109,7 @@ NATIVE(void, transactionPut)(JNIEnv *env, jclass type, jlong txn, jlong keyspace
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, transactionPutTtl)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key,
@@ -124,7 +124,7 @@ NATIVE(void, transactionPutTtl)(JNIEnv *env, jclass type, jlong txn, jlong keysp
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, transactionMerge)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key,
@@ -139,7 +139,7 @@ NATIVE(void, transactionMerge)(JNIEnv *env, jclass type, jlong txn, jlong keyspa
   }
   drop(&of.of);
   drop(&new.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, transactionDelete)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key) {
@@ -151,7 +151,7 @@ NATIVE(void, transactionDelete)(JNIEnv *env, jclass type, jlong txn, jlong keysp
                             &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(void, transactionDeleteRange)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray start,
@@ -164,7 +164,7 @@ NATIVE(void, transactionDeleteRange)(JNIEnv *env, jclass type, jlong txn, jlong 
                                   &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 NATIVE(jlong, transactionIterNew)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray start,
@@ -178,7 +178,7 @@ NATIVE(jlong, transactionIterNew)(JNIEnv *env, jclass type, jlong txn, jlong key
                               &error);
   }
   drop_range(&of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(iter);
 }
 
@@ -192,7 +192,7 @@ NATIVE(jlong, transactionIterNewPrefix)(JNIEnv *env, jclass type, jlong txn, jlo
                                      of.of.len, &iter, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
   return NUMBER(iter);
 }
 
@@ -208,7 +208,7 @@ NATIVE(void, transactionIterSeek)(JNIEnv *env, jclass type, jlong iter, jbyteArr
     code = esker_txn_iter_seek(HANDLE(esker_txn_iter, iter), of.of.data, of.of.len, &error);
   }
   drop(&of.of);
-  succeeded(env, code, error);
+  succeeded(env, code, &error);
 }
 
 /* The key and the value, or NULL at the end. One at a time: what was walked counts as read, so nothing
@@ -218,7 +218,7 @@ NATIVE(jobjectArray, transactionIterTake)(JNIEnv *env, jclass type, jlong number
   bool found = false;
   esker_error *error = NULL;
   esker_code code = (back ? esker_txn_iter_next_back : esker_txn_iter_next)(iter, &found, &error);
-  if (!succeeded(env, code, error) || !found) return NULL;
+  if (!succeeded(env, code, &error) || !found) return NULL;
   size_t key_len = 0, value_len = 0;
   const char *key = esker_txn_iter_key(iter, &key_len);
   const char *value = esker_txn_iter_value(iter, &value_len);

@@ -41,6 +41,6 @@ final class Callbacks {
 
     /** Reports what a function of the program threw in a thread that has nobody to throw it to. */
     static void failed(String what, Throwable thrown) {
-        LOGGER.log(System.Logger.Level.ERROR, "a " + what + " of the program threw an exception", thrown);
+        LOGGER.log(System.Logger.Level.ERROR, "the " + what + " of the program threw an exception", thrown);
     }
 }

@@ -137,8 +137,9 @@ class ErrorsTest {
             assertEquals(ErrorCode.KEYSPACE_DROPPED, gone.code());
             assertEquals("gone", gone.keyspace());
             database.dropBranch("branch");
-            EskerException missing = assertThrows(EskerException.class, () -> there.put(b("k"), b("")));
+            EskerException missing = assertThrows(EskerException.class, () -> branch.keyspace("new"));
             assertEquals(ErrorCode.BRANCH_MISSING, missing.code());
+            assertThrows(EskerException.class, () -> there.put(b("k"), b("")));
             EskerException none = assertThrows(EskerException.class, () -> database.openBranch("none"));
             assertEquals("none", none.branch());
         }

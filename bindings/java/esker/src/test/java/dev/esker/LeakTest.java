@@ -126,7 +126,7 @@ class LeakTest {
             keyspace.put(b("k"), value);
             database.flush();
             List<ByteBuffer> slices = new ArrayList<>();
-            for (int i = 0; i < 200; i++) {
+            for (int i = 0; i < 100; i++) {
                 // Views keep what they show.
                 slices.add(keyspace.getBuffer(b("k")).slice(1 << 19, 10));
                 assertTrue(Buffers.held() <= 65L << 20);
