@@ -23,6 +23,7 @@ import java.util.OptionalLong;
 public class EskerException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
+    /** The kind of failure; what else is known is not sent with the exception. */
     private final ErrorCode code;
 
     /** Set once, by {@link #make}, before anybody else has the exception. */
