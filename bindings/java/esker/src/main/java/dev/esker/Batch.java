@@ -64,6 +64,8 @@ public final class Batch extends ExclusiveHandle {
         if (!key.isDirect() || !value.isDirect()) {
             return put(keyspace, Buffers.bytes(key), Buffers.bytes(value));
         }
+        int keyAt = key.position();
+        int valueAt = value.position();
         int entered = keyspace.begin();
         try {
             enter();
@@ -72,11 +74,11 @@ public final class Batch extends ExclusiveHandle {
                         pointer(),
                         keyspace.pointer(),
                         key,
-                        key.position(),
-                        key.remaining(),
+                        keyAt,
+                        Buffers.from(key, keyAt),
                         value,
-                        value.position(),
-                        value.remaining());
+                        valueAt,
+                        Buffers.from(value, valueAt));
             } finally {
                 exit();
             }

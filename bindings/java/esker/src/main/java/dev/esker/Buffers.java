@@ -33,6 +33,14 @@ final class Buffers {
         return bytes;
     }
 
+    /**
+     * The bytes from a place, which was the buffer's position, to its limit. Another thread may move both, against
+     * the rules: whatever it does, what the native library gets lies within the buffer.
+     */
+    static int from(ByteBuffer buffer, int at) {
+        return Math.max(0, buffer.limit() - at);
+    }
+
     /** A read-only buffer for a value of the engine, which is taken over; null for none. */
     static ByteBuffer of(long value) {
         if (value == 0) {

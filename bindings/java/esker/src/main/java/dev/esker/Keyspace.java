@@ -158,14 +158,15 @@ public final class Keyspace extends SharedHandle {
             return getIntoArray(Buffers.bytes(key), value);
         }
         int at = value.position();
-        int room = value.remaining();
+        int room = Buffers.from(value, at);
+        int keyAt = key.position();
         int length;
         int entered = begin();
         try {
             length =
                     key.isDirect()
                             ? Native.keyspaceGetDirect(
-                                    pointer(), key, key.position(), key.remaining(), value, at, room)
+                                    pointer(), key, keyAt, Buffers.from(key, keyAt), value, at, room)
                             : Native.keyspaceGetInto(pointer(), Buffers.bytes(key), value, at, room);
         } finally {
             exit(entered);
@@ -360,16 +361,18 @@ public final class Keyspace extends SharedHandle {
             put(Buffers.bytes(key), Buffers.bytes(value), durability);
             return;
         }
+        int keyAt = key.position();
+        int valueAt = value.position();
         int entered = begin();
         try {
             Native.keyspacePutDirect(
                     pointer(),
                     key,
-                    key.position(),
-                    key.remaining(),
+                    keyAt,
+                    Buffers.from(key, keyAt),
                     value,
-                    value.position(),
-                    value.remaining(),
+                    valueAt,
+                    Buffers.from(value, valueAt),
                     durability.number);
         } finally {
             exit(entered);

@@ -115,7 +115,7 @@ public final class ValueReader extends InputStream {
         int at = into.position();
         handle.enter();
         try {
-            int read = Native.readerReadDirect(handle.pointer(), into, at, into.remaining());
+            int read = Native.readerReadDirect(handle.pointer(), into, at, Buffers.from(into, at));
             handle.position += read;
             into.position(at + read);
             return read == 0 ? -1 : read;

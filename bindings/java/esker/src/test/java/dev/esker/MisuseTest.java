@@ -268,6 +268,45 @@ class MisuseTest {
         }
     }
 
+    /** Positions and limits that another thread moves lead nowhere outside of a buffer. */
+    @Test
+    void buffersThatAnotherThreadMoves() throws Exception {
+        try (Database database = Support.open(directory);
+                Keyspace keyspace = database.keyspace("default");
+                Batch batch = new Batch()) {
+            ByteBuffer key = ByteBuffer.allocateDirect(64);
+            ByteBuffer value = ByteBuffer.allocateDirect(1 << 16);
+            int rounds = Support.LONG ? 1_000_000 : 30_000;
+            AtomicBoolean ended = new AtomicBoolean();
+            Support.inThreads(
+                    2,
+                    thread -> {
+                        try {
+                            for (int i = 0; i < rounds && !ended.get(); i += thread == 0 ? 1 : 0) {
+                                if (thread == 0) {
+                                    useMoved(keyspace, batch, key, value);
+                                } else {
+                                    key.limit(i % 64).position(0).position(i % 64 / 2).clear();
+                                    value.position(1 << 15).clear();
+                                }
+                            }
+                        } finally {
+                            ended.set(true);
+                        }
+                    });
+        }
+    }
+
+    private static void useMoved(Keyspace keyspace, Batch batch, ByteBuffer key, ByteBuffer value) {
+        try {
+            keyspace.put(key, value);
+            keyspace.get(key, value);
+            batch.put(keyspace, key, value).clear();
+        } catch (EskerException | IllegalArgumentException | IndexOutOfBoundsException moved) {
+            assertTrue(!(moved instanceof ClosedException));
+        }
+    }
+
     /** Whatever is called in whatever state: it answers, or throws what says what is wrong. */
     @Test
     void randomCallsOnClosedAndOpenThings() throws Exception {

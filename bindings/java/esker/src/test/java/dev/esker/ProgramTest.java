@@ -36,6 +36,10 @@ class ProgramTest {
     private Ended run(String... arguments) throws Exception {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        if (Runtime.version().feature() >= 22) {
+            // What docs/java.md names against a warning, which would be part of the output.
+            command.add("--enable-native-access=ALL-UNNAMED");
+        }
         command.addAll(List.of(arguments));
         Path output = directory.resolve("output");
         Process process =
