@@ -16,17 +16,8 @@ NATIVE(void, batchClear)(JNIEnv *env, jclass type, jlong batch) {
 }
 
 NATIVE(void, batchPut)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key, jbyteArray value) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_batch_put(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                           new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value,
+            esker_batch_put(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), PAIR, &error));
 }
 
 NATIVE(void, batchPutDirect)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jobject key, jint key_at,
@@ -41,67 +32,30 @@ NATIVE(void, batchPutDirect)(JNIEnv *env, jclass type, jlong batch, jlong keyspa
 
 NATIVE(void, batchPutTtl)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key,
                           jbyteArray value, jlong milliseconds) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_batch_put_ttl(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of.of.data,
-                               of.of.len, new.of.data, new.of.len, (uint64_t)milliseconds, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value,
+            esker_batch_put_ttl(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), PAIR,
+            (uint64_t)milliseconds, &error));
 }
 
 NATIVE(void, batchMerge)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key,
                          jbyteArray operand) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, operand, &new)) {
-    code = esker_batch_merge(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of.of.data,
-                             of.of.len, new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, operand,
+            esker_batch_merge(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), PAIR, &error));
 }
 
 NATIVE(void, batchDelete)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray key) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_batch_delete(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of.of.data,
-                              of.of.len, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key, esker_batch_delete(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), KEY, &error));
 }
 
 NATIVE(void, batchDeleteRange)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray start,
                                jbyteArray end) {
-  RANGE(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_batch_delete_range(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), RANGE_OF(of),
-                                    &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end,
+             esker_batch_delete_range(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), ENDS,
+             &error));
 }
 
 NATIVE(void, batchDeletePrefix)(JNIEnv *env, jclass type, jlong batch, jlong keyspace, jbyteArray prefix) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, prefix, &of)) {
-    code = esker_batch_delete_prefix(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), of.of.data,
-                                     of.of.len, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(prefix,
+           esker_batch_delete_prefix(HANDLE(esker_batch, batch), HANDLE(esker_keyspace, keyspace), KEY,
+           &error));
 }

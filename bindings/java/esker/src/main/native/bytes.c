@@ -110,7 +110,17 @@ static bool set(JNIEnv *env, jobjectArray arrays, size_t index, jbyteArray array
   return true;
 }
 
-jobjectArray give_values(JNIEnv *env, esker_value **values, size_t count) {
+bool take_asked(JNIEnv *env, jobjectArray keys, asked *out) {
+  out->values = NULL;
+  if (!take_many(env, keys, &out->keys)) return false;
+  // One more than needed, as there.
+  out->values = calloc(out->keys.count + 1, sizeof *out->values);
+  if (out->values == NULL) throw_no_memory(env);
+  return out->values != NULL;
+}
+
+/* The values are released. */
+static jobjectArray give_values(JNIEnv *env, esker_value **values, size_t count) {
   jobjectArray arrays = (*env)->NewObjectArray(env, (jsize)count, java.bytes_class, NULL);
   bool going = arrays != NULL;
   for (size_t i = 0; i < count; i++) {
@@ -121,6 +131,13 @@ jobjectArray give_values(JNIEnv *env, esker_value **values, size_t count) {
     going = set(env, arrays, i, give_value(env, values[i]));
   }
   return going ? arrays : NULL;
+}
+
+jobjectArray give_asked(JNIEnv *env, bool read, asked *of) {
+  jobjectArray result = read ? give_values(env, of->values, of->keys.count) : NULL;
+  drop_many(&of->keys);
+  free(of->values);
+  return result;
 }
 
 jobjectArray give_list(JNIEnv *env, esker_list *list) {

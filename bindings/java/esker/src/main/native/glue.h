@@ -110,8 +110,17 @@ jbyteArray give(JNIEnv *env, const char *data, size_t len);
 /* A value or text as a Java array; NULL for NULL. The value is released. */
 jbyteArray give_value(JNIEnv *env, esker_value *value);
 
-/* Values as an array of arrays. The values are released. */
-jobjectArray give_values(JNIEnv *env, esker_value **values, size_t count);
+/* Keys of a read of several, and room for their values. */
+typedef struct {
+  many keys;
+  esker_value **values;
+} asked;
+
+/* False, with an exception pending, if they cannot be taken. Either way give_asked drops them. */
+bool take_asked(JNIEnv *env, jobjectArray keys, asked *out);
+
+/* The values as an array of arrays if the read succeeded, else NULL. */
+jobjectArray give_asked(JNIEnv *env, bool read, asked *of);
 
 /* A list as an array of arrays. The list is freed. */
 jobjectArray give_list(JNIEnv *env, esker_list *list);
@@ -127,6 +136,44 @@ static inline bool succeeded(JNIEnv *env, esker_code code, esker_error **error) 
   throw_error(env, code, *error);
   return false;
 }
+
+/* Calls of the engine with what was taken from arrays, which is dropped afterwards; an exception is
+ * pending if it could not be taken or the call failed. The call names what was taken KEY, PAIR or ENDS,
+ * and ends with the place of its error, `&error`. */
+#define WITH_KEY(key_array, call)                        \
+  do {                                                   \
+    SMALL(of);                                           \
+    esker_error *error = NULL;                           \
+    esker_code code = ESKER_OK;                          \
+    if (take_small(env, key_array, &of)) code = call;    \
+    drop(&of.of);                                        \
+    succeeded(env, code, &error);                        \
+  } while (0)
+#define KEY of.of.data, of.of.len
+
+#define WITH_PAIR(key_array, value_array, call)                                                        \
+  do {                                                                                                 \
+    SMALL(of);                                                                                         \
+    LARGE(new);                                                                                        \
+    esker_error *error = NULL;                                                                         \
+    esker_code code = ESKER_OK;                                                                        \
+    if (take_small(env, key_array, &of) && take_large(env, value_array, &new)) code = call;            \
+    drop(&of.of);                                                                                      \
+    drop(&new.of);                                                                                     \
+    succeeded(env, code, &error);                                                                      \
+  } while (0)
+#define PAIR KEY, new.of.data, new.of.len
+
+#define WITH_RANGE(start_array, end_array, call)                         \
+  do {                                                                   \
+    RANGE(of);                                                           \
+    esker_error *error = NULL;                                           \
+    esker_code code = ESKER_OK;                                          \
+    if (take_range(env, start_array, end_array, &of)) code = call;       \
+    drop_range(&of);                                                     \
+    succeeded(env, code, &error);                                        \
+  } while (0)
+#define ENDS RANGE_OF(of)
 
 /* Throws OutOfMemoryError. */
 void throw_no_memory(JNIEnv *env);

@@ -15,17 +15,9 @@ NATIVE(void, ingestionFree)(JNIEnv *env, jclass type, jlong ingestion) {
 
 NATIVE(void, ingestionPut)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
                            jbyteArray value) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_ingestion_put(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace), of.of.data,
-                               of.of.len, new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value,
+            esker_ingestion_put(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace), PAIR,
+            &error));
 }
 
 /* `added` gets how many were, also if an exception is thrown. */
@@ -49,58 +41,29 @@ NATIVE(void, ingestionPutMany)(JNIEnv *env, jclass type, jlong ingestion, jlong 
 
 NATIVE(void, ingestionPutTtl)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
                               jbyteArray value, jlong milliseconds) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_ingestion_put_ttl(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace),
-                                   of.of.data, of.of.len, new.of.data, new.of.len, (uint64_t)milliseconds,
-                                   &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value,
+            esker_ingestion_put_ttl(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace),
+            PAIR, (uint64_t)milliseconds, &error));
 }
 
 NATIVE(void, ingestionMerge)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,
                              jbyteArray operand) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, operand, &new)) {
-    code = esker_ingestion_merge(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace),
-                                 of.of.data, of.of.len, new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, operand,
+            esker_ingestion_merge(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace), PAIR,
+            &error));
 }
 
 NATIVE(void, ingestionDelete)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_ingestion_delete(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace),
-                                  of.of.data, of.of.len, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           esker_ingestion_delete(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace), KEY,
+           &error));
 }
 
 NATIVE(void, ingestionDeleteRange)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray start,
                                    jbyteArray end) {
-  RANGE(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_ingestion_delete_range(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace, keyspace),
-                                        RANGE_OF(of), &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end,
+             esker_ingestion_delete_range(HANDLE(esker_ingestion, ingestion), HANDLE(esker_keyspace,
+             keyspace), ENDS, &error));
 }
 
 NATIVE(jlong, ingestionPutFrom)(JNIEnv *env, jclass type, jlong ingestion, jlong keyspace, jbyteArray key,

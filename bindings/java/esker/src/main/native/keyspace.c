@@ -106,17 +106,11 @@ NATIVE(jint, keyspaceGetDirect)(JNIEnv *env, jclass type, jlong keyspace, jobjec
 
 /* A value to be held, or 0 without one. */
 NATIVE(jlong, keyspaceGetValue)(JNIEnv *env, jclass type, jlong keyspace, jlong snapshot, jbyteArray key) {
-  SMALL(of);
   esker_value *value = NULL;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = snapshot == 0 ? esker_get(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &value, &error)
-                         : esker_snapshot_get(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
-                                              of.of.data, of.of.len, &value, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           snapshot == 0 ? esker_get(HANDLE(esker_keyspace, keyspace), KEY, &value,
+           &error) : esker_snapshot_get(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
+           KEY, &value, &error));
   return NUMBER(value);
 }
 
@@ -141,52 +135,27 @@ NATIVE(jbyteArray, valueTake)(JNIEnv *env, jclass type, jlong value) {
 NATIVE(void, valueFree)(JNIEnv *env, jclass type, jlong value) { esker_value_free(HANDLE(esker_value, value)); }
 
 NATIVE(jboolean, keyspaceContains)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key) {
-  SMALL(of);
   bool found = false;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_contains(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &found, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key, esker_contains(HANDLE(esker_keyspace, keyspace), KEY, &found, &error));
   return found;
 }
 
 NATIVE(jobjectArray, keyspaceMultiGet)(JNIEnv *env, jclass type, jlong keyspace, jobjectArray keys) {
-  many of;
-  esker_value **values = NULL;
+  asked of;
   esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  bool taken = take_many(env, keys, &of);
+  bool taken = take_asked(env, keys, &of);
   if (taken) {
-    values = calloc(of.count + 1, sizeof *values);
-    taken = values != NULL;
-    if (!taken) throw_no_memory(env);
-  }
-  if (taken) {
-    code = esker_multi_get(HANDLE(esker_keyspace, keyspace), of.data, of.lens, of.count, values, &error);
+    esker_code code =
+        esker_multi_get(HANDLE(esker_keyspace, keyspace),
+                        of.keys.data, of.keys.lens, of.keys.count, of.values, &error);
     taken = succeeded(env, code, &error);
   }
-  jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
-  drop_many(&of);
-  free(values);
-  return result;
+  return give_asked(env, taken, &of);
 }
 
 NATIVE(void, keyspacePut)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray value,
                           jint durability) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_put(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, new.of.data, new.of.len,
-                     durability, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value, esker_put(HANDLE(esker_keyspace, keyspace), PAIR, durability, &error));
 }
 
 NATIVE(void, keyspacePutDirect)(JNIEnv *env, jclass type, jlong keyspace, jobject key, jint key_at,
@@ -201,60 +170,24 @@ NATIVE(void, keyspacePutDirect)(JNIEnv *env, jclass type, jlong keyspace, jobjec
 
 NATIVE(void, keyspacePutTtl)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray value,
                              jlong milliseconds) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_put_ttl(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, new.of.data, new.of.len,
-                         (uint64_t)milliseconds, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value, esker_put_ttl(HANDLE(esker_keyspace, keyspace), PAIR, (uint64_t)milliseconds, &error));
 }
 
 NATIVE(void, keyspaceTryPut)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray value) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_try_put(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, new.of.data, new.of.len,
-                         &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value, esker_try_put(HANDLE(esker_keyspace, keyspace), PAIR, &error));
 }
 
 NATIVE(void, keyspaceMerge)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jbyteArray operand,
                             jint durability) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, operand, &new)) {
-    code = esker_merge(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, new.of.data, new.of.len,
-                       durability, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, operand, esker_merge(HANDLE(esker_keyspace, keyspace), PAIR, durability, &error));
 }
 
 /* Without `waits`, with the durability of the database. */
 NATIVE(void, keyspaceDelete)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key, jint durability,
                              jboolean waits) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = waits ? esker_delete(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, durability, &error)
-                 : esker_try_delete(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           waits ? esker_delete(HANDLE(esker_keyspace, keyspace), KEY, durability,
+           &error) : esker_try_delete(HANDLE(esker_keyspace, keyspace), KEY, &error));
 }
 
 NATIVE(jboolean, keyspaceCompareAndSet)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key,
@@ -278,17 +211,7 @@ NATIVE(jboolean, keyspaceCompareAndSet)(JNIEnv *env, jclass type, jlong keyspace
 
 NATIVE(jboolean, keyspaceInsertIfAbsent)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray key,
                                          jbyteArray value) {
-  SMALL(of);
-  LARGE(new);
   bool done = false;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_insert_if_absent(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, new.of.data,
-                                  new.of.len, &done, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value, esker_insert_if_absent(HANDLE(esker_keyspace, keyspace), PAIR, &done, &error));
   return done;
 }

@@ -4,26 +4,12 @@
 
 NATIVE(void, keyspaceDeleteRange)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray start, jbyteArray end,
                                   jint durability) {
-  RANGE(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_delete_range(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), durability, &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end, esker_delete_range(HANDLE(esker_keyspace, keyspace), ENDS, durability, &error));
 }
 
 NATIVE(void, keyspaceDeletePrefix)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray prefix,
                                    jint durability) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, prefix, &of)) {
-    code = esker_delete_prefix(HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len, durability, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(prefix, esker_delete_prefix(HANDLE(esker_keyspace, keyspace), KEY, durability, &error));
 }
 
 NATIVE(void, keyspaceClear)(JNIEnv *env, jclass type, jlong keyspace, jint durability) {
@@ -32,15 +18,8 @@ NATIVE(void, keyspaceClear)(JNIEnv *env, jclass type, jlong keyspace, jint durab
 }
 
 NATIVE(jlong, keyspaceCount)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray start, jbyteArray end) {
-  RANGE(of);
   uint64_t entries = 0;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_count(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &entries, &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end, esker_count(HANDLE(esker_keyspace, keyspace), ENDS, &entries, &error));
   return (jlong)entries;
 }
 
@@ -62,15 +41,8 @@ NATIVE(void, keyspaceApproximateCount)(JNIEnv *env, jclass type, jlong keyspace,
 
 NATIVE(jlong, keyspaceApproximateSize)(JNIEnv *env, jclass type, jlong keyspace, jbyteArray start,
                                        jbyteArray end) {
-  RANGE(of);
   uint64_t size = 0;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_approximate_size(HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &size, &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end, esker_approximate_size(HANDLE(esker_keyspace, keyspace), ENDS, &size, &error));
   return (jlong)size;
 }
 

@@ -41,53 +41,32 @@ NATIVE(jbyteArray, snapshotGet)(JNIEnv *env, jclass type, jlong snapshot, jlong 
 }
 
 NATIVE(jboolean, snapshotContains)(JNIEnv *env, jclass type, jlong snapshot, jlong keyspace, jbyteArray key) {
-  SMALL(of);
   bool found = false;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_snapshot_contains(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
-                                   of.of.data, of.of.len, &found, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           esker_snapshot_contains(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace), KEY,
+           &found, &error));
   return found;
 }
 
 NATIVE(jobjectArray, snapshotMultiGet)(JNIEnv *env, jclass type, jlong snapshot, jlong keyspace,
                                        jobjectArray keys) {
-  many of;
-  esker_value **values = NULL;
+  asked of;
   esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  bool taken = take_many(env, keys, &of);
+  bool taken = take_asked(env, keys, &of);
   if (taken) {
-    values = calloc(of.count + 1, sizeof *values);
-    taken = values != NULL;
-    if (!taken) throw_no_memory(env);
-  }
-  if (taken) {
-    code = esker_snapshot_multi_get(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
-                                    of.data, of.lens, of.count, values, &error);
+    esker_code code =
+        esker_snapshot_multi_get(HANDLE(esker_snapshot, snapshot), HANDLE(esker_keyspace, keyspace),
+                                 of.keys.data, of.keys.lens, of.keys.count, of.values, &error);
     taken = succeeded(env, code, &error);
   }
-  jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
-  drop_many(&of);
-  free(values);
-  return result;
+  return give_asked(env, taken, &of);
 }
 
 NATIVE(jlong, readerNew)(JNIEnv *env, jclass type, jlong keyspace, jlong snapshot, jbyteArray key) {
-  SMALL(of);
   esker_value_reader *reader = NULL;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_value_reader_new(HANDLE(esker_keyspace, keyspace), HANDLE(esker_snapshot, snapshot),
-                                  of.of.data, of.of.len, &reader, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           esker_value_reader_new(HANDLE(esker_keyspace, keyspace), HANDLE(esker_snapshot, snapshot), KEY,
+           &reader, &error));
   return NUMBER(reader);
 }
 

@@ -61,138 +61,67 @@ NATIVE(jbyteArray, transactionGet)(JNIEnv *env, jclass type, jlong txn, jlong ke
 }
 
 NATIVE(jboolean, transactionContains)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key) {
-  SMALL(of);
   bool found = false;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_txn_contains(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                              &found, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key,
+           esker_txn_contains(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), KEY, &found, &error));
   return found;
 }
 
 NATIVE(jobjectArray, transactionMultiGet)(JNIEnv *env, jclass type, jlong txn, jlong keyspace,
                                           jobjectArray keys) {
-  many of;
-  esker_value **values = NULL;
+  asked of;
   esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  bool taken = take_many(env, keys, &of);
+  bool taken = take_asked(env, keys, &of);
   if (taken) {
-    values = calloc(of.count + 1, sizeof *values);
-    taken = values != NULL;
-    if (!taken) throw_no_memory(env);
-  }
-  if (taken) {
-    code = esker_txn_multi_get(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.data, of.lens,
-                               of.count, values, &error);
+    esker_code code =
+        esker_txn_multi_get(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace),
+                            of.keys.data, of.keys.lens, of.keys.count, of.values, &error);
     taken = succeeded(env, code, &error);
   }
-  jobjectArray result = taken ? give_values(env, values, of.count) : NULL;
-  drop_many(&of);
-  free(values);
-  return result;
+  return give_asked(env, taken, &of);
 }
 
 NATIVE(void, transactionPut)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key,
                              jbyteArray value) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_txn_put(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                         new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value, esker_txn_put(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), PAIR, &error));
 }
 
 NATIVE(void, transactionPutTtl)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key,
                                 jbyteArray value, jlong milliseconds) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, value, &new)) {
-    code = esker_txn_put_ttl(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                             new.of.data, new.of.len, (uint64_t)milliseconds, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, value,
+            esker_txn_put_ttl(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), PAIR,
+            (uint64_t)milliseconds, &error));
 }
 
 NATIVE(void, transactionMerge)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key,
                                jbyteArray operand) {
-  SMALL(of);
-  LARGE(new);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of) && take_large(env, operand, &new)) {
-    code = esker_txn_merge(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                           new.of.data, new.of.len, &error);
-  }
-  drop(&of.of);
-  drop(&new.of);
-  succeeded(env, code, &error);
+  WITH_PAIR(key, operand,
+            esker_txn_merge(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), PAIR, &error));
 }
 
 NATIVE(void, transactionDelete)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray key) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_txn_delete(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data, of.of.len,
-                            &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key, esker_txn_delete(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), KEY, &error));
 }
 
 NATIVE(void, transactionDeleteRange)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray start,
                                      jbyteArray end) {
-  RANGE(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_txn_delete_range(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), RANGE_OF(of),
-                                  &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end,
+             esker_txn_delete_range(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), ENDS, &error));
 }
 
 NATIVE(jlong, transactionIterNew)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray start,
                                   jbyteArray end) {
-  RANGE(of);
   esker_txn_iter *iter = NULL;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_range(env, start, end, &of)) {
-    code = esker_txn_iter_new(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), RANGE_OF(of), &iter,
-                              &error);
-  }
-  drop_range(&of);
-  succeeded(env, code, &error);
+  WITH_RANGE(start, end,
+             esker_txn_iter_new(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), ENDS, &iter, &error));
   return NUMBER(iter);
 }
 
 NATIVE(jlong, transactionIterNewPrefix)(JNIEnv *env, jclass type, jlong txn, jlong keyspace, jbyteArray prefix) {
-  SMALL(of);
   esker_txn_iter *iter = NULL;
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, prefix, &of)) {
-    code = esker_txn_iter_new_prefix(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), of.of.data,
-                                     of.of.len, &iter, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(prefix,
+           esker_txn_iter_new_prefix(HANDLE(esker_txn, txn), HANDLE(esker_keyspace, keyspace), KEY, &iter,
+           &error));
   return NUMBER(iter);
 }
 
@@ -201,14 +130,7 @@ NATIVE(void, transactionIterFree)(JNIEnv *env, jclass type, jlong iter) {
 }
 
 NATIVE(void, transactionIterSeek)(JNIEnv *env, jclass type, jlong iter, jbyteArray key) {
-  SMALL(of);
-  esker_error *error = NULL;
-  esker_code code = ESKER_OK;
-  if (take_small(env, key, &of)) {
-    code = esker_txn_iter_seek(HANDLE(esker_txn_iter, iter), of.of.data, of.of.len, &error);
-  }
-  drop(&of.of);
-  succeeded(env, code, &error);
+  WITH_KEY(key, esker_txn_iter_seek(HANDLE(esker_txn_iter, iter), KEY, &error));
 }
 
 /* The key and the value, or NULL at the end. One at a time: what was walked counts as read, so nothing
