@@ -84,6 +84,9 @@ fn get_others(
 ) -> Result<()> {
     let mut asks = together;
     for at_key in 0..keys.len() {
+        if memory[at_key] == Memory::Answered {
+            continue;
+        }
         // Seeded: what was in the page cache once is taken to be there for ever.
         if asks && waits_for_device() && !bug!("api_asks_no_more") {
             asks = false;
@@ -91,9 +94,7 @@ fn get_others(
             let unknown = unknown.filter(|(_, has)| **has == Memory::Unknown);
             ask_ahead(core, keyspace, at, unknown.map(|(key, _)| *key).collect());
         }
-        if memory[at_key] != Memory::Answered {
-            values[at_key] = core.get(keyspace, keys[at_key], Some(at), copy)?;
-        }
+        values[at_key] = core.get(keyspace, keys[at_key], Some(at), copy)?;
     }
     Ok(())
 }

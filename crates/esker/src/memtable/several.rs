@@ -191,7 +191,7 @@ impl<'a, 'k> Several<'a, 'k> {
             }
             let node = list.link(entry, *height, &splice, &precedes);
             self.path[..*height].fill(node);
-            set_filters(self.table, entry, *places);
+            self.table.add_to_filters(entry.seq, *places);
         }
     }
 
@@ -216,7 +216,7 @@ impl<'a, 'k> Several<'a, 'k> {
         for ((Waiting { entry, height, places }, target), search) in found {
             let node =
                 list.link(entry, *height, &search.splice, &|node| list.precedes(node, target));
-            set_filters(self.table, entry, *places);
+            self.table.add_to_filters(entry.seq, *places);
             last = (node, *height);
         }
         let splice = &self.searches[self.count - 1].splice;
@@ -252,19 +252,6 @@ impl<'a, 'k> Several<'a, 'k> {
         }
         Begin::At(level)
     }
-}
-
-/// Adds a key that was inserted to the filters.
-#[inline]
-fn set_filters(table: &Memtable<Bytewise>, entry: &Entry<'_>, places: [Option<Place>; 2]) {
-    // Seeded: now and then the filter denies a key that was just written.
-    bug!(
-        "memtable_filter_misses_keys",
-        if entry.seq.is_multiple_of(512) {
-            return;
-        }
-    );
-    table.set_filters(places);
 }
 
 /// Behind all versions of the key with greater sequence numbers.

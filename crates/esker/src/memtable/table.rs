@@ -143,14 +143,7 @@ impl<O: KeyOrder> Memtable<O> {
         let places = self.prefetch_filters(keyspace, key);
         let head = self.list.order.head(key);
         self.list.insert(&Entry { keyspace, head, key, seq, kind, value });
-        // Seeded: now and then the filter denies a key that was just written.
-        bug!(
-            "memtable_filter_misses_keys",
-            if seq.is_multiple_of(512) {
-                return;
-            }
-        );
-        self.set_filters(places);
+        self.add_to_filters(seq, places);
     }
 
     /// Where the filters that know this table's keys have the bits of a key: its own, and that of all
@@ -164,6 +157,19 @@ impl<O: KeyOrder> Memtable<O> {
         let of =
             |bloom: &Bloom| bloom.place(keyspace, hash).inspect(|place| bloom.prefetch(*place));
         [of(&self.bloom), self.beside.as_ref().and_then(|all| of(&all.bloom))]
+    }
+
+    /// Adds the key of an entry that was inserted with this number to the filters.
+    #[inline]
+    pub(super) fn add_to_filters(&self, seq: Seq, places: [Option<Place>; 2]) {
+        // Seeded: now and then the filter denies a key that was just written.
+        bug!(
+            "memtable_filter_misses_keys",
+            if seq.is_multiple_of(512) {
+                return;
+            }
+        );
+        self.set_filters(places);
     }
 
     /// Adds a key to the filters.
