@@ -18,6 +18,7 @@ mod import;
 mod json;
 mod kill_loop;
 mod live;
+mod measuring_commands;
 mod published_experiments;
 mod repair;
 mod shell_protocol;

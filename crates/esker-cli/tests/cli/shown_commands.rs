@@ -1,8 +1,8 @@
 //! The command lines of all pages that name a database as `DIR` are run as they are shown, each on a
 //! database of its own, and succeed.
 //!
-//! `docs/command-line.md` has a test of its own for its blocks, and `docs/import.md` for all. What measures,
-//! and what goes on until someone ends it, is only read, by the program's own tests.
+//! `docs/command-line.md` has a test of its own for its blocks, and `docs/import.md` for all. What measures is run
+//! by `measuring_commands.rs`; what goes on until someone ends it is only read, by the program's own tests.
 
 use crate::support::{esker, succeed, text, tree};
 use esker_testkit::pages::{Command as Shown, pages};
