@@ -69,19 +69,31 @@ abstract class EskerStore implements StateStore {
     public final void init(StateStoreContext stateStoreContext, StateStore root) {
         context = stateStoreContext;
         consistency = Internals.isConsistencyOn(stateStoreContext);
-        StoreSlot opened = StoreSlot.open(stateStoreContext, name, kind);
+        open();
+        stateStoreContext.register(root, Internals.restoring(this::restoreBatch), this::writePosition);
+    }
+
+    private synchronized void open() {
+        StoreSlot opened = StoreSlot.open(context, name, kind, opensAgain());
         slot = opened;
         open = true;
         try {
             position = opened.position();
-            opened(stateStoreContext);
-            metrics = StoreMetrics.register(stateStoreContext, this, opened);
+            opened(context);
+            metrics = StoreMetrics.register(context, this, opened);
         } catch (EskerException e) {
             StreamsException failure = opened.failure(e, "opening");
             close();
             throw failure;
         }
-        stateStoreContext.register(root, Internals.restoring(this::restoreBatch), this::writePosition);
+    }
+
+    /**
+     * Whether the store follows Kafka's stores of segments, which open a segment only when they need it: an empty
+     * store may be open twice, and restoring to a store that is closed opens it.
+     */
+    boolean opensAgain() {
+        return false;
     }
 
     /** Reads what a store of a kind has to know before it is used. */
@@ -108,6 +120,7 @@ abstract class EskerStore implements StateStore {
         if (!open || used == null) {
             throw notOpen();
         }
+        claim();
         used.database().write(batch);
     }
 
@@ -153,9 +166,19 @@ abstract class EskerStore implements StateStore {
         }
     }
 
+    /** To be called before the store writes. */
+    final void claim() {
+        StoreSlot used = slot;
+        if (!open || used == null) {
+            throw notOpen();
+        }
+        used.claim();
+    }
+
     /** Sets the value of a key of the keyspace, or deletes the key if it is null. */
     final void write(byte[] key, byte[] value) {
         try {
+            claim();
             if (value == null) {
                 keyspace().delete(key);
             } else {
@@ -177,6 +200,9 @@ abstract class EskerStore implements StateStore {
 
     /** Writes records of the changelog, as many at a time as fit into a small part of the memory budget. */
     final void restoreBatch(Collection<ConsumerRecord<byte[], byte[]>> records) {
+        if (!open && opensAgain()) {
+            open();
+        }
         synchronized (position) {
             restoring(records);
             try (Batch batch = new Batch()) {

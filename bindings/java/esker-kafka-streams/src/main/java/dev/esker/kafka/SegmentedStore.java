@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * prefix. Behind the number comes the key as the changelog has it: the record's key and a suffix of times.
  *
  * <p>What is visible, and in which order, is as in RocksDB's segmented stores: by segment, and in a segment by
- * the key.
+ * the key. As there, a store that is closed has no entries to read, and its iterators end.
  */
 abstract class SegmentedStore extends EskerStore {
     private static final Logger LOG = LoggerFactory.getLogger(SegmentedStore.class);
@@ -66,6 +66,11 @@ abstract class SegmentedStore extends EskerStore {
     /** Whether a store has entries beside, for {@link #index}. */
     boolean isIndexed() {
         return false;
+    }
+
+    @Override
+    final boolean opensAgain() {
+        return true;
     }
 
     @Override
@@ -182,9 +187,8 @@ abstract class SegmentedStore extends EskerStore {
 
     final byte[] getEntry(byte[] key) {
         long time = timeOf(key);
-        keyspace();
         long segment = segmentOf(time);
-        if (time < visibleFrom() || !segments.contains(segment)) {
+        if (!isOpen() || time < visibleFrom() || !segments.contains(segment)) {
             return null;
         }
         return read(inSegment(segment, key));
@@ -232,7 +236,9 @@ abstract class SegmentedStore extends EskerStore {
             LOG.warn(Ranges.REVERSED);
             return Ranges.empty();
         }
-        keyspace();
+        if (!isOpen()) {
+            return Ranges.empty();
+        }
         long visible = Math.max(from, visibleFrom());
         if (lastSegmentTime < visible) {
             return Ranges.empty();

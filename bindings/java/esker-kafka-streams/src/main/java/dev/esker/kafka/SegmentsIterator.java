@@ -46,6 +46,9 @@ final class SegmentsIterator implements KeyValueIterator<Bytes, byte[]> {
         if (closed) {
             throw new InvalidStateStoreException("The iterator of store " + store.name() + " has closed");
         }
+        if (!store.isOpen()) {
+            return false;
+        }
         while (true) {
             if (entries != null && store.isLive(segment)) {
                 while (entries.hasNext()) {

@@ -171,7 +171,9 @@ class SessionBytesStore extends SegmentedStore implements SessionStore<Bytes, by
         if (!indexed) {
             return SessionStore.super.findSessions(earliestSessionEndTime, latestSessionEndTime);
         }
-        keyspace();
+        if (!isOpen()) {
+            return Ranges.empty();
+        }
         long earliest = Math.max(0, earliestSessionEndTime);
         return new SessionsByTime(
                 this,

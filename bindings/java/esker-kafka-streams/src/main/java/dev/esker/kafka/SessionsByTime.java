@@ -45,6 +45,9 @@ final class SessionsByTime implements KeyValueIterator<Windowed<Bytes>, byte[]> 
         if (closed) {
             throw new InvalidStateStoreException("The iterator of store " + store.name() + " has closed");
         }
+        if (!store.isOpen()) {
+            return false;
+        }
         while (next == null) {
             if (index != null && store.isLive(segment) && index.hasNext()) {
                 byte[] key = toKey.apply(index.next().key.get());

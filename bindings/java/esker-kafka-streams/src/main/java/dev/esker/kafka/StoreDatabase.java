@@ -53,8 +53,11 @@ final class StoreDatabase {
     private final DatabaseMetrics metrics;
     private int users;
 
-    /** The files of the stores that are open. */
-    private final Set<String> inUse = new HashSet<>();
+    /** The paths of stores that are open, and how often. */
+    private final Map<String, Integer> opened = new HashMap<>();
+
+    /** The paths of stores that one of those who opened them has for itself. */
+    private final Set<String> claimed = new HashSet<>();
 
     private StoreDatabase(Path path, Database database) {
         this.path = path;
@@ -185,7 +188,7 @@ final class StoreDatabase {
         known.remove("default");
         for (String keyspace : known) {
             String relative = paths.get(keyspace);
-            if (relative == null || !inUse.contains(relative) && !isCurrent(keyspace, relative)) {
+            if (relative == null || !opened.containsKey(relative) && !isCurrent(keyspace, relative)) {
                 drop(keyspace);
             }
         }
@@ -215,28 +218,28 @@ final class StoreDatabase {
         return (keyspace + "\0" + field).getBytes(UTF_8);
     }
 
-    /**
-     * The keyspace of a store: the one that its file names, or a new one. From then on no other may open the
-     * store, until {@link #leave}.
-     *
-     * @throws ProcessorStateException if it is open already
-     */
+    /** The keyspace of a store: the one that its file names, or a new one. It is in use until {@link #leave}. */
     synchronized String enter(StoreHome home) throws IOException {
         String relative = home.relative();
-        if (inUse.contains(relative)) {
-            throw new ProcessorStateException("Store " + home.store() + " is open already: " + home.marker());
+        if (!opened.containsKey(relative)) {
+            sweep();
         }
-        sweep();
-        inUse.add(relative);
-        try {
-            String keyspace = StoreHome.read(home.marker());
-            if (keyspace != null && holds(keyspace, relative)) {
-                return keyspace;
-            }
-            return make(home, relative);
-        } catch (EskerException | IOException e) {
-            inUse.remove(relative);
-            throw e;
+        String keyspace = StoreHome.read(home.marker());
+        if (keyspace == null || !holds(keyspace, relative)) {
+            keyspace = make(home, relative);
+        }
+        opened.merge(relative, 1, Integer::sum);
+        return keyspace;
+    }
+
+    /**
+     * Takes a store for the one who opened it alone, until {@link #leave}.
+     *
+     * @throws ProcessorStateException if another has taken it
+     */
+    synchronized void claim(StoreHome home) {
+        if (!claimed.add(home.relative())) {
+            throw new ProcessorStateException("Store " + home.store() + " is open already: " + home.marker());
         }
     }
 
@@ -260,9 +263,13 @@ final class StoreDatabase {
         return keyspace;
     }
 
-    /** Lets the store be opened again. */
-    synchronized void leave(StoreHome home) {
-        inUse.remove(home.relative());
+    /** Gives back what was entered and, if so, what was claimed. */
+    synchronized void leave(StoreHome home, boolean hasClaimed) {
+        String relative = home.relative();
+        opened.computeIfPresent(relative, (path, times) -> times == 1 ? null : times - 1);
+        if (hasClaimed) {
+            claimed.remove(relative);
+        }
     }
 
     /** Makes the state of a store worthless: the next one to open it begins anew. */

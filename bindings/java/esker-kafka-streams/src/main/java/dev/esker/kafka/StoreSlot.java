@@ -43,6 +43,7 @@ final class StoreSlot {
     private final StoreDatabase database;
     private final String name;
     private final Keyspace keyspace;
+    private volatile boolean claimed;
     private boolean closed;
 
     /** The position as it was last written. */
@@ -60,21 +61,26 @@ final class StoreSlot {
      * Opens the place of a store.
      *
      * @param kind what the keyspace holds; another kind cannot read it
+     * @param late whether an empty store may be open elsewhere until one of them writes, as with Kafka's stores of
+     *     segments
      * @throws TaskCorruptedException under exactly-once, if the store was not closed: it may hold what was
      *     never committed
      * @throws ProcessorStateException if the store is open elsewhere, is of another kind or is RocksDB's, and
      *     if the database cannot be opened
      */
-    static StoreSlot open(StateStoreContext context, String store, String kind) {
+    static StoreSlot open(StateStoreContext context, String store, String kind, boolean late) {
         StoreHome home = StoreHome.of(context, store);
         home.refuseRocksDb();
         StoreDatabase database = StoreDatabase.acquire(home.database(), StoreSettings.of(context.appConfigs()));
         try {
             String name = database.enter(home);
+            StoreSlot slot = new StoreSlot(home, context.taskId(), database, name);
             try {
-                return begin(home, context, database, name, kind);
+                slot.begin(kind, late, isExactlyOnce(context));
+                return slot;
             } catch (RuntimeException e) {
-                database.leave(home);
+                slot.keyspace.close();
+                database.leave(home, slot.claimed);
                 throw e;
             }
         } catch (EskerException e) {
@@ -92,16 +98,27 @@ final class StoreSlot {
         }
     }
 
-    private static StoreSlot begin(
-            StoreHome home, StateStoreContext context, StoreDatabase database, String name, String kind) {
-        StoreSlot slot = new StoreSlot(home, context.taskId(), database, name);
-        try {
-            slot.checkKind(kind);
-            slot.checkStatus(isExactlyOnce(context));
-            return slot;
-        } catch (RuntimeException e) {
-            slot.keyspace.close();
-            throw e;
+    private void begin(String kind, boolean late, boolean exactlyOnce) {
+        boolean empty;
+        try (Cursor cursor = keyspace.cursor()) {
+            empty = !cursor.first();
+        }
+        if (!late || !empty) {
+            claim();
+        }
+        checkKind(kind, empty);
+        checkStatus(exactlyOnce);
+    }
+
+    /**
+     * Takes the store for this slot alone: to be called before it writes.
+     *
+     * @throws ProcessorStateException if the store is open elsewhere
+     */
+    void claim() {
+        if (!claimed) {
+            database.claim(home);
+            claimed = true;
         }
     }
 
@@ -110,9 +127,9 @@ final class StoreSlot {
         return StreamsConfig.EXACTLY_ONCE_V2.equals(guarantee);
     }
 
-    private void checkKind(String kind) {
+    private void checkKind(String kind, boolean empty) {
         byte[] found = field(KIND);
-        if (found == null) {
+        if (found == null || empty) {
             put(KIND, kind.getBytes(UTF_8));
             return;
         }
@@ -247,7 +264,7 @@ final class StoreSlot {
             LOG.error("Error closing store {} of the task {}: under exactly-once, it is restored", home.store(), task, e);
         }
         keyspace.close();
-        database.leave(home);
+        database.leave(home, claimed);
         database.release();
     }
 }
