@@ -1,6 +1,7 @@
 package dev.esker.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,12 +17,18 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.state.VersionedRecord;
 
 /** A store of RocksDB and one of Esker, which get the same calls, and must give the same answers. */
 final class Pair<S extends StateStore> implements AutoCloseable {
+    private static final String CLOSED = InvalidStateStoreException.class.getName();
+
+    /** How often a call on a closed store was refused. */
+    static int closedCalls;
+
     static final TopicPartition CHANGELOG = new TopicPartition("changelog", 0);
 
     private final List<Supplier<S>> makes;
@@ -30,6 +37,9 @@ final class Pair<S extends StateStore> implements AutoCloseable {
     private final List<List<Iterator<?>>> iterators = List.of(new ArrayList<>(), new ArrayList<>());
     private final String again;
     private final StringBuilder calls = new StringBuilder();
+
+    /** What a call found out to do: for the message of a failure. */
+    static String said = "";
 
     Pair(Path directory, Supplier<S> rocks, Supplier<S> esker, String again) {
         makes = List.of(rocks, esker);
@@ -54,9 +64,11 @@ final class Pair<S extends StateStore> implements AutoCloseable {
             calls.delete(0, 10_000);
         }
         List<String> answers = new ArrayList<>();
+        said = "";
         for (S store : stores) {
             answers.add(answer(() -> call.apply(store)));
         }
+        calls.append("    ").append(said).append('\n');
         assertEquals(answers.get(0), answers.get(1), () -> again + "; the last calls:\n" + calls);
     }
 
@@ -152,7 +164,7 @@ final class Pair<S extends StateStore> implements AutoCloseable {
     }
 
     void restore(List<ConsumerRecord<byte[], byte[]>> records) {
-        call("restore " + records, store -> {
+        call("restore " + records.stream().map(r -> text(r.key()) + "=" + text(r.value()) + "@" + r.timestamp()).toList(), store -> {
             contexts.get(stores.indexOf(store)).restore(records);
             return null;
         });
@@ -165,7 +177,15 @@ final class Pair<S extends StateStore> implements AutoCloseable {
             return store.isOpen();
         });
         long seed = random.nextLong();
-        call("call on what is closed", store -> call.apply(store, new Random(seed)));
+        // RocksDB's store fails in various ways; Esker's says that it is closed, if it is asked for anything.
+        said = "";
+        String answer = answer(() -> call.apply(stores.get(1), new Random(seed)));
+        assertTrue(
+                CLOSED.equals(answer) || answer.isEmpty() || answer.equals("null"),
+                () -> again + ": " + said + " on a closed store: " + answer);
+        if (CLOSED.equals(answer)) {
+            closedCalls++;
+        }
         for (List<Iterator<?>> kept : iterators) {
             kept.forEach(Pair::close);
             kept.clear();

@@ -35,7 +35,22 @@ class StoreCallsTest {
 
     private static final List<byte[]> KEYS = new ArrayList<>();
 
+    /**
+     * Keys of stores with times. None is another one with a 0 behind it: of such keys, a range of RocksDB's stores
+     * leaves some out whose times come behind the bound.
+     */
+    private static final List<byte[]> TIMED = new ArrayList<>();
+
+    private static List<byte[]> keys = KEYS;
+
     static {
+        TIMED.add(new byte[0]);
+        for (int a : new int[] {1, 0x41, 0x7f, 0x80, 0xff}) {
+            TIMED.add(new byte[] {(byte) a});
+            for (int b : new int[] {1, 0x7f, 0xff}) {
+                TIMED.add(new byte[] {(byte) a, (byte) b});
+            }
+        }
         KEYS.add(new byte[0]);
         for (int a : new int[] {0, 1, 0x7f, 0x80, 0xff}) {
             KEYS.add(new byte[] {(byte) a});
@@ -50,7 +65,17 @@ class StoreCallsTest {
     Path directory;
 
     private static Bytes key(Random random) {
-        return Bytes.wrap(KEYS.get(random.nextInt(KEYS.size())));
+        Bytes key = Bytes.wrap(keys.get(random.nextInt(keys.size())));
+        Pair.said += " " + Pair.text(key);
+        return key;
+    }
+
+    /** The number of the kind of call that comes next. */
+    private static int kind(Random random, int kinds) {
+        int kind = random.nextInt(kinds);
+        Pair.said += " " + StackWalker.getInstance().walk(frames -> frames.skip(1).findFirst().orElseThrow())
+                .getMethodName() + " " + kind + ":";
+        return kind;
     }
 
     private static Bytes bound(Random random) {
@@ -71,7 +96,8 @@ class StoreCallsTest {
         void run(Path place, Random random, String again);
     }
 
-    private void rounds(Round round) {
+    private void rounds(List<byte[]> used, Round round) {
+        keys = used;
         long seed = Support.seed();
         System.out.println(again(seed));
         Random random = new Random(seed);
@@ -82,7 +108,7 @@ class StoreCallsTest {
 
     @Test
     void keyValueStores() {
-        rounds((place, random, again) -> keyValue(
+        rounds(KEYS, (place, random, again) -> keyValue(
                 place,
                 random,
                 again,
@@ -92,7 +118,7 @@ class StoreCallsTest {
 
     @Test
     void timestampedKeyValueStores() {
-        rounds((place, random, again) -> keyValue(
+        rounds(KEYS, (place, random, again) -> keyValue(
                 place,
                 random,
                 again,
@@ -102,7 +128,7 @@ class StoreCallsTest {
 
     @Test
     void keyValueStoresWithHeaders() {
-        rounds((place, random, again) -> keyValue(
+        rounds(KEYS, (place, random, again) -> keyValue(
                 place,
                 random,
                 again,
@@ -142,17 +168,23 @@ class StoreCallsTest {
     }
 
     private static java.util.Iterator<?> keyValueRange(KeyValueStore<Bytes, byte[]> store, Random random) {
-        return switch (random.nextInt(5)) {
+        return switch (kind(random, 5)) {
             case 0 -> store.range(bound(random), bound(random));
             case 1 -> store.reverseRange(bound(random), bound(random));
             case 2 -> store.all();
             case 3 -> store.reverseAll();
-            default -> store.prefixScan(key(random), new BytesSerializer());
+            default -> {
+                Bytes prefix = key(random);
+                byte[] bytes = prefix.get();
+                // Behind a prefix that ends with 0xff, RocksDB's store goes on to keys without it.
+                boolean compared = bytes.length == 0 || bytes[bytes.length - 1] != (byte) 0xff;
+                yield compared ? store.prefixScan(prefix, new BytesSerializer()) : store.range(prefix, prefix);
+            }
         };
     }
 
     private static Object keyValueCall(KeyValueStore<Bytes, byte[]> store, Random random) {
-        switch (random.nextInt(10)) {
+        switch (kind(random, 10)) {
             case 0, 1, 2:
                 store.put(key(random), valueOrNull(random));
                 return null;
@@ -222,12 +254,14 @@ class StoreCallsTest {
 
     /** A time around now, some of them too late. */
     private static long time(Random random, long now) {
-        return Math.max(0, now - random.nextInt(random.nextInt(6) == 0 ? 400_000 : 60_000));
+        long time = Math.max(0, now - random.nextInt(random.nextInt(6) == 0 ? 400_000 : 60_000));
+        Pair.said += " @" + time;
+        return time;
     }
 
     @Test
     void windowStores() {
-        rounds((place, random, again) -> {
+        rounds(TIMED, (place, random, again) -> {
             boolean duplicates = random.nextBoolean();
             window(
                     place,
@@ -240,7 +274,7 @@ class StoreCallsTest {
 
     @Test
     void timestampedWindowStores() {
-        rounds((place, random, again) -> window(
+        rounds(TIMED, (place, random, again) -> window(
                 place,
                 random,
                 again,
@@ -280,7 +314,7 @@ class StoreCallsTest {
     private static java.util.Iterator<?> windowRange(WindowStore<Bytes, byte[]> store, Random random, long now) {
         long from = random.nextInt(10) == 0 ? -5 : time(random, now);
         long to = random.nextInt(10) == 0 ? Long.MAX_VALUE : from + random.nextInt(100_000) - 1_000;
-        return switch (random.nextInt(8)) {
+        return switch (kind(random, 8)) {
             case 0 -> store.fetch(key(random), from, to);
             case 1 -> store.backwardFetch(key(random), from, to);
             case 2 -> store.fetch(bound(random), bound(random), from, to);
@@ -293,7 +327,7 @@ class StoreCallsTest {
     }
 
     private static Object windowCall(WindowStore<Bytes, byte[]> store, Random random, long now) {
-        return switch (random.nextInt(6)) {
+        return switch (kind(random, 6)) {
             case 0, 1, 2 -> {
                 store.put(key(random), valueOrNull(random), time(random, now) / 5_000 * 5_000);
                 yield null;
@@ -305,7 +339,7 @@ class StoreCallsTest {
 
     @Test
     void sessionStores() {
-        rounds((place, random, again) -> {
+        rounds(TIMED, (place, random, again) -> {
             try (Pair<SessionStore<Bytes, byte[]>> pair = new Pair<>(
                     place,
                     () -> Stores.persistentSessionStore("s", ofMillis(200_000)).get(),
@@ -338,8 +372,8 @@ class StoreCallsTest {
 
     private static java.util.Iterator<?> sessionRange(SessionStore<Bytes, byte[]> store, Random random, long now) {
         long from = time(random, now);
-        long to = from + random.nextInt(100_000) - 20_000;
-        return switch (random.nextInt(8)) {
+        long to = Math.max(0, from + random.nextInt(100_000) - 20_000);
+        return switch (kind(random, 8)) {
             case 0 -> store.findSessions(key(random), from, to);
             case 1 -> store.backwardFindSessions(key(random), from, to);
             case 2 -> store.findSessions(bound(random), bound(random), from, to);
@@ -358,7 +392,7 @@ class StoreCallsTest {
 
     private static Object sessionCall(SessionStore<Bytes, byte[]> store, Random random, long now) {
         Windowed<Bytes> session = session(random, now);
-        return switch (random.nextInt(7)) {
+        return switch (kind(random, 7)) {
             case 0, 1, 2 -> {
                 store.put(session, valueOrNull(random));
                 yield null;
@@ -372,9 +406,10 @@ class StoreCallsTest {
         };
     }
 
+    /** Without closing: RocksDB's store does not find the versions before the latest ones when it is opened again. */
     @Test
     void versionedStores() {
-        rounds((place, random, again) -> {
+        rounds(KEYS, (place, random, again) -> {
             try (Pair<VersionedBytesStore> pair = new Pair<>(
                     place,
                     () -> (VersionedBytesStore) Stores.persistentVersionedKeyValueStore(
@@ -397,11 +432,6 @@ class StoreCallsTest {
             switch (random.nextInt(24)) {
                 case 0 -> pair.commit(Map.of(Pair.CHANGELOG, (long) i));
                 case 1 -> pair.restore(records(random, KeyValueRecord.PLAIN, now));
-                case 5 -> {
-                    if (random.nextInt(20) == 0) {
-                        pair.reopen(random, (store, any) -> store.get(key(any)));
-                    }
-                }
                 default -> pair.call("call " + seed, store -> versionedCall(store, new Random(seed), now));
             }
         }
@@ -410,7 +440,7 @@ class StoreCallsTest {
     private static Object versionedCall(VersionedBytesStore store, Random random, long now) {
         Bytes key = key(random);
         long time = time(random, now);
-        return switch (random.nextInt(8)) {
+        return switch (kind(random, 8)) {
             case 0, 1, 2 -> store.put(key, valueOrNull(random), time);
             case 3 -> store.delete(key, time);
             case 4 -> store.get(key);

@@ -130,6 +130,10 @@ class TopologiesTest {
     /** What a store holds, as far as it can be listed. */
     private static String content(StateStore store) {
         StringBuilder lines = new StringBuilder();
+        if (!store.persistent()) {
+            // The buffer of a suppression: its records are those of its changelog.
+            return "";
+        }
         if (store instanceof KeyValueStore<?, ?> entries && !(store.name().equals("versioned"))) {
             try (var all = entries.all()) {
                 all.forEachRemaining(entry -> lines.append(entry).append('\n'));
