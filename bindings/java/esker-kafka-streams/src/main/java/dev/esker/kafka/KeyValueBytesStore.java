@@ -2,7 +2,6 @@ package dev.esker.kafka;
 
 import dev.esker.Batch;
 import dev.esker.EskerException;
-import dev.esker.Keyspace;
 import java.util.List;
 import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -23,9 +22,6 @@ import org.slf4j.LoggerFactory;
 /** A key-value store: keys and values of the keyspace are those of the store. */
 class KeyValueBytesStore extends EskerStore implements KeyValueStore<Bytes, byte[]> {
     private static final Logger LOG = LoggerFactory.getLogger(KeyValueBytesStore.class);
-
-    /** How many entries are counted rather than estimated, at most: it takes about a millisecond. */
-    private static final long COUNTED = 10_000;
 
     KeyValueBytesStore(String name) {
         this(name, "key-value store");
@@ -157,9 +153,7 @@ class KeyValueBytesStore extends EskerStore implements KeyValueStore<Bytes, byte
     @Override
     public long approximateNumEntries() {
         try {
-            Keyspace.Estimate estimate = keyspace().approximateCount(null, null);
-            boolean estimated = estimate.deviation() == 0 || estimate.entries() + estimate.deviation() > COUNTED;
-            return estimated ? estimate.entries() : keyspace().count();
+            return StoreMetrics.count(keyspace());
         } catch (EskerException e) {
             throw failure(e, "counting the entries of");
         }

@@ -17,6 +17,9 @@ final class StoreMetrics implements AutoCloseable {
     /** The scope of stores: the tag of a metric is {@code esker-state-id}. */
     static final String SCOPE = "esker";
 
+    /** How many keys are counted rather than estimated, at most: it takes about a millisecond. */
+    private static final long COUNTED = 10_000;
+
     private final StreamsMetricsImpl registry;
     private final DatabaseMetrics database;
     private final List<MetricName> names = new ArrayList<>();
@@ -35,10 +38,17 @@ final class StoreMetrics implements AutoCloseable {
         }
         StoreMetrics metrics = new StoreMetrics(registry, slot.database().metrics());
         metrics.add(context, store, "estimate-num-keys", "Estimated number of keys in the store",
-                keyspace -> keyspace.approximateCount(null, null).entries());
+                StoreMetrics::count);
         metrics.add(context, store, "estimate-bytes-on-disk", "Estimated bytes that the store takes on the device",
                 keyspace -> keyspace.approximateSize(null, null));
         return metrics;
+    }
+
+    /** About how many keys there are: the engine's estimate, or the number if it is small. */
+    static long count(Keyspace keyspace) {
+        Keyspace.Estimate estimate = keyspace.approximateCount(null, null);
+        boolean estimated = estimate.deviation() == 0 || estimate.entries() + estimate.deviation() > COUNTED;
+        return estimated ? estimate.entries() : keyspace.count();
     }
 
     private void add(
