@@ -74,7 +74,7 @@ abstract class EskerStore implements StateStore {
     }
 
     private synchronized void open() {
-        StoreSlot opened = StoreSlot.open(context, name, kind, opensAgain());
+        StoreSlot opened = StoreSlot.open(context, name, kind, opensAgain(), this::conversion);
         slot = opened;
         open = true;
         try {
@@ -86,6 +86,11 @@ abstract class EskerStore implements StateStore {
             close();
             throw failure;
         }
+    }
+
+    /** How entries of a store of another kind become those of this one, or null if they cannot. */
+    Conversion conversion(String was) {
+        return null;
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.esker.kafka;
 import dev.esker.Batch;
 import dev.esker.EskerException;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.serialization.Serializer;
@@ -23,25 +24,45 @@ import org.slf4j.LoggerFactory;
 class KeyValueBytesStore extends EskerStore implements KeyValueStore<Bytes, byte[]> {
     private static final Logger LOG = LoggerFactory.getLogger(KeyValueBytesStore.class);
 
+    /** The kinds, by the format of values. */
+    private static final Map<Conversion.Format, String> KINDS = Map.of(
+            Conversion.Format.PLAIN, "key-value store",
+            Conversion.Format.TIMESTAMPED, "timestamped key-value store",
+            Conversion.Format.HEADERS, "timestamped key-value store with headers");
+
+    private final Conversion.Format format;
+
     KeyValueBytesStore(String name) {
-        this(name, "key-value store");
+        this(name, Conversion.Format.PLAIN);
     }
 
-    private KeyValueBytesStore(String name, String kind) {
-        super(name, kind);
+    private KeyValueBytesStore(String name, Conversion.Format format) {
+        super(name, KINDS.get(format));
+        this.format = format;
+    }
+
+    @Override
+    final Conversion conversion(String was) {
+        for (Map.Entry<Conversion.Format, String> kind : KINDS.entrySet()) {
+            byte[] prefix = format.prefixFrom(kind.getKey());
+            if (kind.getValue().equals(was) && prefix != null) {
+                return (batch, to, key, value) -> batch.put(to, key, Conversion.join(prefix, value));
+            }
+        }
+        return null;
     }
 
     /** A store whose values begin with a timestamp. */
     static final class Timestamped extends KeyValueBytesStore implements TimestampedBytesStore {
         Timestamped(String name) {
-            super(name, "timestamped key-value store");
+            super(name, Conversion.Format.TIMESTAMPED);
         }
     }
 
     /** A store whose values begin with headers and a timestamp. */
     static final class WithHeaders extends KeyValueBytesStore implements TimestampedBytesStore, HeadersBytesStore {
         WithHeaders(String name) {
-            super(name, "timestamped key-value store with headers");
+            super(name, Conversion.Format.HEADERS);
         }
 
         @Override

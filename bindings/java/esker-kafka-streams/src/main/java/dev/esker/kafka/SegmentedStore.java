@@ -3,11 +3,13 @@ package dev.esker.kafka;
 import dev.esker.Batch;
 import dev.esker.Cursor;
 import dev.esker.EskerException;
+import dev.esker.Keyspace;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableSet;
 import java.util.concurrent.ConcurrentSkipListSet;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -46,8 +48,28 @@ abstract class SegmentedStore extends EskerStore {
 
     private Sensor dropped;
 
-    SegmentedStore(String name, String kind, long retention, long interval, int suffix, int prefix) {
-        super(name, kind + ", segments of " + interval + " ms");
+    private static final String SEGMENTS = ", segments of ";
+
+    private final Map<Conversion.Format, String> kinds;
+    private final Conversion.Format format;
+
+    /**
+     * Makes a store.
+     *
+     * @param kinds the names of the kinds of such stores, by the format of values
+     * @param format the format of this one
+     */
+    SegmentedStore(
+            String name,
+            Map<Conversion.Format, String> kinds,
+            Conversion.Format format,
+            long retention,
+            long interval,
+            int suffix,
+            int prefix) {
+        super(name, kinds.get(format) + SEGMENTS + interval + " ms");
+        this.kinds = kinds;
+        this.format = format;
         this.retention = retention;
         this.interval = interval;
         this.suffix = suffix;
@@ -61,7 +83,29 @@ abstract class SegmentedStore extends EskerStore {
     abstract boolean isWithin(byte[] key, long from, long to);
 
     /** Adds what a store keeps beside an entry to a batch, if anything. */
-    void index(Batch batch, long segment, byte[] key, boolean deletes) {}
+    void index(Batch batch, Keyspace keyspace, long segment, byte[] key, boolean deletes) {}
+
+    /** From other formats with any segments: each entry goes to its segment. */
+    @Override
+    final Conversion conversion(String was) {
+        for (Map.Entry<Conversion.Format, String> kind : kinds.entrySet()) {
+            byte[] front = format.prefixFrom(kind.getKey());
+            if (front != null && was.startsWith(kind.getValue() + SEGMENTS)) {
+                return (batch, to, whole, value) -> {
+                    if (isEntry(whole)) {
+                        byte[] key = Arrays.copyOfRange(whole, prefix, whole.length);
+                        add(batch, to, segmentOf(timeOf(key)), key, Conversion.join(front, value));
+                    }
+                };
+            }
+        }
+        return null;
+    }
+
+    /** Whether a key of the keyspace is that of an entry, and not one beside. */
+    boolean isEntry(byte[] whole) {
+        return true;
+    }
 
     /** Whether a store has entries beside, for {@link #index}. */
     boolean isIndexed() {
@@ -140,20 +184,20 @@ abstract class SegmentedStore extends EskerStore {
             return;
         }
         try (Batch batch = new Batch()) {
-            add(batch, segment, key, value);
+            add(batch, keyspace(), segment, key, value);
             write(batch);
         } catch (EskerException e) {
             throw failure(e, "writing to");
         }
     }
 
-    private void add(Batch batch, long segment, byte[] key, byte[] value) {
+    private void add(Batch batch, Keyspace keyspace, long segment, byte[] key, byte[] value) {
         if (value == null) {
-            batch.delete(keyspace(), inSegment(segment, key));
+            batch.delete(keyspace, inSegment(segment, key));
         } else {
-            batch.put(keyspace(), inSegment(segment, key), value);
+            batch.put(keyspace, inSegment(segment, key), value);
         }
-        index(batch, segment, key, value == null);
+        index(batch, keyspace, segment, key, value == null);
     }
 
     /** Deletes an entry, if its segment has any. */
@@ -209,7 +253,7 @@ abstract class SegmentedStore extends EskerStore {
             return false;
         }
         segments.add(segment);
-        add(batch, segment, record.key(), record.value());
+        add(batch, keyspace(), segment, record.key(), record.value());
         return true;
     }
 

@@ -5,6 +5,7 @@ import dev.esker.Keyspace;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -34,14 +35,23 @@ class SessionBytesStore extends SegmentedStore implements SessionStore<Bytes, by
 
     private final boolean indexed;
 
+    /** Headers stand before the value alone: in that, sessions with headers are like timestamped values that get them. */
+    private static final Map<Conversion.Format, String> KINDS = Map.of(
+            Conversion.Format.TIMESTAMPED, "session store", Conversion.Format.HEADERS, "session store with headers");
+
+    private static final Map<Conversion.Format, String> INDEXED = Map.of(
+            Conversion.Format.TIMESTAMPED, "session store with an index by time",
+            Conversion.Format.HEADERS, "session store with headers and an index by time");
+
     SessionBytesStore(String name, long retention, boolean indexed) {
-        this(name, retention, indexed, "session store");
+        this(name, retention, indexed, Conversion.Format.TIMESTAMPED);
     }
 
-    private SessionBytesStore(String name, long retention, boolean indexed, String kind) {
+    private SessionBytesStore(String name, long retention, boolean indexed, Conversion.Format format) {
         super(
                 name,
-                indexed ? kind + " with an index by time" : kind,
+                indexed ? INDEXED : KINDS,
+                format,
                 retention,
                 interval(retention),
                 SUFFIX,
@@ -57,7 +67,7 @@ class SessionBytesStore extends SegmentedStore implements SessionStore<Bytes, by
     /** A store whose values begin with headers. */
     static final class WithHeaders extends SessionBytesStore implements HeadersBytesStore {
         WithHeaders(String name, long retention, boolean indexed) {
-            super(name, retention, indexed, "session store with headers");
+            super(name, retention, indexed, Conversion.Format.HEADERS);
         }
 
         @Override
@@ -132,11 +142,15 @@ class SessionBytesStore extends SegmentedStore implements SessionStore<Bytes, by
     }
 
     @Override
-    final void index(Batch batch, long segment, byte[] key, boolean deletes) {
+    final boolean isEntry(byte[] whole) {
+        return !indexed || whole[Long.BYTES] != INDEX;
+    }
+
+    @Override
+    final void index(Batch batch, Keyspace keyspace, long segment, byte[] key, boolean deletes) {
         if (!indexed) {
             return;
         }
-        Keyspace keyspace = keyspace();
         if (deletes) {
             batch.delete(keyspace, indexKey(segment, key));
         } else {

@@ -226,7 +226,8 @@ final class StoreDatabase {
         }
         String keyspace = StoreHome.read(home.marker());
         if (keyspace == null || !holds(keyspace, relative)) {
-            keyspace = make(home, relative);
+            keyspace = prepare(home);
+            home.write(keyspace);
         }
         opened.merge(relative, 1, Integer::sum);
         return keyspace;
@@ -248,20 +249,21 @@ final class StoreDatabase {
         return path != null && new String(path, UTF_8).equals(relative) && database.keyspaces().contains(keyspace);
     }
 
-    private String make(StoreHome home, String relative) throws IOException {
+    /** A new keyspace for a store, which is its own when its file names it. Until then a sweep may drop it. */
+    synchronized String prepare(StoreHome home) {
         byte[] random = new byte[8];
         RANDOM.nextBytes(random);
+        String relative = home.relative();
         String name = relative.replace("/" + StoreHome.DIRECTORY + "/", "/");
         if (name.length() > LONGEST_NAME) {
             name = name.substring(0, LONGEST_NAME);
         }
         String keyspace = name + "." + HexFormat.of().formatHex(random);
-        // The file comes last: until then the next sweep drops the rest.
         directory.put(key(keyspace, PATH), relative.getBytes(UTF_8));
         database.keyspace(keyspace).close();
-        home.write(keyspace);
         return keyspace;
     }
+
 
     /** Gives back what was entered and, if so, what was claimed. */
     synchronized void leave(StoreHome home, boolean hasClaimed) {

@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.ProcessorStateException;
@@ -35,14 +36,16 @@ final class StoreSlot {
     private static final String POSITION = "position";
     private static final String OFFSET = "offset ";
 
+    private static final long CONVERTED_AT_A_TIME = 1 << 20;
+
     private static final byte[] IS_OPEN = {1};
     private static final byte[] IS_CLOSED = {0};
 
     private final StoreHome home;
     private final TaskId task;
     private final StoreDatabase database;
-    private final String name;
-    private final Keyspace keyspace;
+    private String name;
+    private Keyspace keyspace;
     private volatile boolean claimed;
     private boolean closed;
 
@@ -63,12 +66,18 @@ final class StoreSlot {
      * @param kind what the keyspace holds; another kind cannot read it
      * @param late whether an empty store may be open elsewhere until one of them writes, as with Kafka's stores of
      *     segments
+     * @param conversions for another kind that was found, how its entries become those of this one, or null
      * @throws TaskCorruptedException under exactly-once, if the store was not closed: it may hold what was
      *     never committed
      * @throws ProcessorStateException if the store is open elsewhere, is of another kind or is RocksDB's, and
      *     if the database cannot be opened
      */
-    static StoreSlot open(StateStoreContext context, String store, String kind, boolean late) {
+    static StoreSlot open(
+            StateStoreContext context,
+            String store,
+            String kind,
+            boolean late,
+            Function<String, Conversion> conversions) {
         StoreHome home = StoreHome.of(context, store);
         home.refuseRocksDb();
         StoreDatabase database = StoreDatabase.acquire(home.database(), StoreSettings.of(context.appConfigs()));
@@ -76,9 +85,9 @@ final class StoreSlot {
             String name = database.enter(home);
             StoreSlot slot = new StoreSlot(home, context.taskId(), database, name);
             try {
-                slot.begin(kind, late, isExactlyOnce(context));
+                slot.begin(kind, late, isExactlyOnce(context), conversions);
                 return slot;
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | IOException e) {
                 slot.keyspace.close();
                 database.leave(home, slot.claimed);
                 throw e;
@@ -98,7 +107,9 @@ final class StoreSlot {
         }
     }
 
-    private void begin(String kind, boolean late, boolean exactlyOnce) {
+    private void begin(
+            String kind, boolean late, boolean exactlyOnce, Function<String, Conversion> conversions)
+            throws IOException {
         boolean empty;
         try (Cursor cursor = keyspace.cursor()) {
             empty = !cursor.first();
@@ -106,8 +117,8 @@ final class StoreSlot {
         if (!late || !empty) {
             claim();
         }
-        checkKind(kind, empty);
         checkStatus(exactlyOnce);
+        checkKind(kind, empty, conversions);
     }
 
     /**
@@ -127,19 +138,72 @@ final class StoreSlot {
         return StreamsConfig.EXACTLY_ONCE_V2.equals(guarantee);
     }
 
-    private void checkKind(String kind, boolean empty) {
+    private void checkKind(String kind, boolean empty, Function<String, Conversion> conversions) throws IOException {
         byte[] found = field(KIND);
         if (found == null || empty) {
             put(KIND, kind.getBytes(UTF_8));
             return;
         }
         String was = new String(found, UTF_8);
-        if (!was.equals(kind)) {
+        if (was.equals(kind)) {
+            return;
+        }
+        Conversion conversion = conversions.apply(was);
+        if (conversion == null) {
             throw new ProcessorStateException("Store " + home.store() + " of the task " + task + " was made as ["
                     + was + "], and cannot be opened as [" + kind + "]. Delete " + home.marker()
                     + " while the application is stopped: the store is then restored from its changelog. A store "
                     + "without a changelog loses its entries");
         }
+        LOG.info("Store {} of the task {} was made as [{}]: its entries become those of [{}]",
+                home.store(), task, was, kind);
+        convert(kind, conversion);
+    }
+
+    /** Writes all entries to a new keyspace, which then takes the place of this one. */
+    private void convert(String kind, Conversion conversion) throws IOException {
+        String fresh = database.prepare(home);
+        Keyspace to = database.database().keyspace(fresh);
+        try (Cursor cursor = keyspace.cursor();
+                Batch batch = new Batch()) {
+            long bytes = 0;
+            while (cursor.next()) {
+                byte[] key = cursor.key();
+                byte[] value = cursor.value();
+                conversion.convert(batch, to, key, value);
+                bytes += key.length + value.length;
+                if (bytes >= CONVERTED_AT_A_TIME) {
+                    database.write(batch);
+                    batch.clear();
+                    bytes = 0;
+                }
+            }
+            copyFields(batch, fresh);
+            batch.put(database.directory(), StoreDatabase.key(fresh, KIND), kind.getBytes(UTF_8));
+            database.write(batch);
+        } catch (RuntimeException e) {
+            to.close();
+            throw e;
+        }
+        home.write(fresh);
+        keyspace.close();
+        name = fresh;
+        keyspace = to;
+    }
+
+    private void copyFields(Batch batch, String fresh) {
+        try (Cursor fields = database.directory().cursorOfPrefix(StoreDatabase.key(name, ""))) {
+            while (fields.next()) {
+                String field = new String(fields.key(), UTF_8).substring(name.length() + 1);
+                if (isOfChangelog(field) || field.equals(STATUS)) {
+                    batch.put(database.directory(), StoreDatabase.key(fresh, field), fields.value());
+                }
+            }
+        }
+    }
+
+    private static boolean isOfChangelog(String field) {
+        return field.equals(POSITION) || field.startsWith(OFFSET);
     }
 
     private void checkStatus(boolean exactlyOnce) {
@@ -224,7 +288,7 @@ final class StoreSlot {
             while (cursor.next()) {
                 byte[] key = cursor.key();
                 String field = new String(key, UTF_8).substring(name.length() + 1);
-                if (field.equals(POSITION) || field.startsWith(OFFSET)) {
+                if (isOfChangelog(field)) {
                     batch.delete(database.directory(), key);
                     any = true;
                 }

@@ -1,6 +1,7 @@
 package dev.esker.kafka;
 
 import java.nio.ByteBuffer;
+import java.util.Map;
 import java.util.Objects;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -25,26 +26,31 @@ class WindowBytesStore extends SegmentedStore implements WindowStore<Bytes, byte
     private final WindowParameters parameters;
     private int sequence;
 
+    private static final Map<Conversion.Format, String> KINDS = Map.of(
+            Conversion.Format.PLAIN, "window store",
+            Conversion.Format.TIMESTAMPED, "timestamped window store",
+            Conversion.Format.HEADERS, "timestamped window store with headers");
+
     WindowBytesStore(WindowParameters parameters) {
-        this(parameters, "window store");
+        this(parameters, Conversion.Format.PLAIN);
     }
 
-    private WindowBytesStore(WindowParameters parameters, String kind) {
-        super(parameters.name(), kind, parameters.retention(), parameters.interval(), SUFFIX, Long.BYTES);
+    private WindowBytesStore(WindowParameters parameters, Conversion.Format format) {
+        super(parameters.name(), KINDS, format, parameters.retention(), parameters.interval(), SUFFIX, Long.BYTES);
         this.parameters = parameters;
     }
 
     /** A store whose values begin with a timestamp. */
     static final class Timestamped extends WindowBytesStore implements TimestampedBytesStore {
         Timestamped(WindowParameters parameters) {
-            super(parameters, "timestamped window store");
+            super(parameters, Conversion.Format.TIMESTAMPED);
         }
     }
 
     /** A store whose values begin with headers and a timestamp. */
     static final class WithHeaders extends WindowBytesStore implements TimestampedBytesStore, HeadersBytesStore {
         WithHeaders(WindowParameters parameters) {
-            super(parameters, "timestamped window store with headers");
+            super(parameters, Conversion.Format.HEADERS);
         }
 
         @Override
