@@ -18,8 +18,12 @@ const MADE_UP: (&str, &str) = ("shelf", "redb");
 /// Compiles and runs the programs in Java.
 const JAVA_PROGRAMS: &str = "bindings/java/esker/src/test/java/dev/esker/ProgramTest.java";
 
+/// Compiles and runs the program with Kafka Streams.
+const KAFKA_PROGRAMS: &str =
+    "bindings/java/esker-kafka-streams/src/test/java/dev/esker/kafka/GuideTest.java";
+
 /// The fenced blocks of all pages: page, language, how many, and what runs them.
-const PROGRAMS: [(&str, &str, usize, By); 19] = [
+const PROGRAMS: [(&str, &str, usize, By); 21] = [
     ("README.md", "rust", 1, By::Test("readme::the_readme_shows_the_first_program_as_it_is")),
     ("bindings/java/README.md", "java", 1, By::Script(JAVA_PROGRAMS)),
     (
@@ -41,6 +45,8 @@ const PROGRAMS: [(&str, &str, usize, By); 19] = [
     ("docs/import.md", "rust", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/java.md", "java", 1, By::Script(JAVA_PROGRAMS)),
     ("docs/java.md", "text", 1, By::Script(JAVA_PROGRAMS)),
+    ("docs/kafka-streams.md", "java", 1, By::Script(KAFKA_PROGRAMS)),
+    ("docs/kafka-streams.md", "text", 1, By::Script(KAFKA_PROGRAMS)),
     ("docs/leveldb.md", "toml", 1, By::Script("crates/xtask/src/clients.rs")),
     ("docs/leveldb.md", "c", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
     ("docs/leveldb.md", "text", 1, By::Test("docs::the_program_of_the_page_runs_as_printed")),
@@ -62,12 +68,13 @@ const PROGRAMS: [(&str, &str, usize, By); 19] = [
 ];
 
 /// Indented blocks that hold no commands: page, and how the block begins.
-const OTHER_BLOCKS: [(&str, &str); 12] = [
+const OTHER_BLOCKS: [(&str, &str); 13] = [
     ("ARCHITECTURE.md", "error base"),
     ("docs/compaction.md", "keyspace →"),
     ("docs/import.md", "imported 292 entries"),
     ("docs/java.md", "<dependency>"),
     ("docs/java.md", "long left ="),
+    ("docs/kafka-streams.md", "<dependency>"),
     ("docs/operations.md", "rate(esker_stall_seconds_total[1m])"),
     ("docs/operations.md", "get in keyspace default"),
     ("docs/peers.md", "shelf = {"),

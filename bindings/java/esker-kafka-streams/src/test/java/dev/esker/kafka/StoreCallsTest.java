@@ -61,6 +61,9 @@ class StoreCallsTest {
         }
     }
 
+    /** How long most of the stores keep entries, in milliseconds. */
+    private static final int RETENTION = 200_000;
+
     @TempDir
     Path directory;
 
@@ -252,9 +255,15 @@ class StoreCallsTest {
         return records;
     }
 
-    /** A time around now, some of them too late. */
+    /** A time around now: often the same ones, some that are too late, and some at the edge of that. */
     private static long time(Random random, long now) {
-        long time = Math.max(0, now - random.nextInt(random.nextInt(6) == 0 ? 400_000 : 60_000));
+        long time = switch (random.nextInt(8)) {
+            case 0 -> now;
+            case 1 -> now - RETENTION + random.nextInt(4) - 1;
+            case 2 -> now - random.nextInt(400_000);
+            default -> (now - random.nextInt(60_000)) / 5_000 * 5_000;
+        };
+        time = Math.max(0, time);
         Pair.said += " @" + time;
         return time;
     }
@@ -267,8 +276,8 @@ class StoreCallsTest {
                     place,
                     random,
                     again,
-                    () -> Stores.persistentWindowStore("s", ofMillis(200_000), ofMillis(5_000), duplicates).get(),
-                    () -> EskerStores.persistentWindowStore("s", ofMillis(200_000), ofMillis(5_000), duplicates).get());
+                    () -> Stores.persistentWindowStore("s", ofMillis(RETENTION), ofMillis(5_000), duplicates).get(),
+                    () -> EskerStores.persistentWindowStore("s", ofMillis(RETENTION), ofMillis(5_000), duplicates).get());
         });
     }
 
@@ -278,8 +287,8 @@ class StoreCallsTest {
                 place,
                 random,
                 again,
-                () -> Stores.persistentTimestampedWindowStore("s", ofMillis(90_000), ofMillis(5_000), false).get(),
-                () -> EskerStores.persistentTimestampedWindowStore("s", ofMillis(90_000), ofMillis(5_000), false)
+                () -> Stores.persistentTimestampedWindowStore("s", ofMillis(RETENTION), ofMillis(5_000), false).get(),
+                () -> EskerStores.persistentTimestampedWindowStore("s", ofMillis(RETENTION), ofMillis(5_000), false)
                         .get()));
     }
 
@@ -334,10 +343,10 @@ class StoreCallsTest {
     private static Object windowCall(WindowStore<Bytes, byte[]> store, Random random, long now) {
         return switch (kind(random, 6)) {
             case 0, 1, 2 -> {
-                store.put(key(random), valueOrNull(random), time(random, now) / 5_000 * 5_000);
+                store.put(key(random), valueOrNull(random), time(random, now));
                 yield null;
             }
-            case 3 -> store.fetch(key(random), time(random, now) / 5_000 * 5_000);
+            case 3 -> store.fetch(key(random), time(random, now));
             default -> windowRange(store, random, now);
         };
     }
@@ -347,8 +356,8 @@ class StoreCallsTest {
         rounds(TIMED, (place, random, again) -> {
             try (Pair<SessionStore<Bytes, byte[]>> pair = new Pair<>(
                     place,
-                    () -> Stores.persistentSessionStore("s", ofMillis(200_000)).get(),
-                    () -> EskerStores.persistentSessionStore("s", ofMillis(200_000)).get(),
+                    () -> Stores.persistentSessionStore("s", ofMillis(RETENTION)).get(),
+                    () -> EskerStores.persistentSessionStore("s", ofMillis(RETENTION)).get(),
                     again)) {
                 session(pair, random);
             }
@@ -396,7 +405,7 @@ class StoreCallsTest {
     }
 
     private static Windowed<Bytes> session(Random random, long now) {
-        long end = time(random, now) / 5_000 * 5_000;
+        long end = time(random, now);
         return new Windowed<>(key(random), new SessionWindow(Math.max(0, end - random.nextInt(4) * 10_000), end));
     }
 
@@ -423,10 +432,10 @@ class StoreCallsTest {
             try (Pair<VersionedBytesStore> pair = new Pair<>(
                     place,
                     () -> (VersionedBytesStore) Stores.persistentVersionedKeyValueStore(
-                                    "s", ofMillis(100_000), ofMillis(9_000))
+                                    "s", ofMillis(RETENTION), ofMillis(19_000))
                             .get(),
                     () -> (VersionedBytesStore) EskerStores.persistentVersionedKeyValueStore(
-                                    "s", ofMillis(100_000), ofMillis(9_000))
+                                    "s", ofMillis(RETENTION), ofMillis(19_000))
                             .get(),
                     again)) {
                 versioned(pair, random);
