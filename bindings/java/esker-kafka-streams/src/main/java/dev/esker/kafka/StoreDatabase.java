@@ -53,6 +53,9 @@ final class StoreDatabase {
     private final DatabaseMetrics metrics;
     private int users;
 
+    /** Whether it was closed though it has users. */
+    private boolean retired;
+
     /** The paths of stores that are open, and how often. */
     private final Map<String, Integer> opened = new HashMap<>();
 
@@ -139,16 +142,36 @@ final class StoreDatabase {
     void release() {
         OPEN.compute(path, (key, open) -> {
             users--;
-            if (users > 0) {
+            if (users > 0 || retired) {
                 return open;
             }
-            try {
-                close();
-            } catch (EskerException e) {
-                LOG.error("Error closing the database {}", path, e);
-            }
+            closeAndTell();
             return null;
         });
+    }
+
+    /**
+     * Closes a database that writes no more, for all who use it: their calls fail then, their tasks end, and the
+     * next one to open a store opens the database again.
+     */
+    void retire() {
+        OPEN.computeIfPresent(path, (key, open) -> {
+            if (open != this) {
+                return open;
+            }
+            LOG.error("The database {} writes no more: it is closed, and opened again for the next store", path);
+            retired = true;
+            closeAndTell();
+            return null;
+        });
+    }
+
+    private void closeAndTell() {
+        try {
+            close();
+        } catch (EskerException e) {
+            LOG.error("Error closing the database {}", path, e);
+        }
     }
 
     private void close() {

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.esker.Batch;
 import dev.esker.Cursor;
+import dev.esker.ErrorCode;
 import dev.esker.EskerException;
 import dev.esker.Keyspace;
 import java.io.IOException;
@@ -239,6 +240,9 @@ final class StoreSlot {
         if (Failures.isDamage(failure)) {
             LOG.error("Store {} of the task {} is damaged, and is restored from its changelog", home.store(), task, failure);
             StoreDatabase.forget(home);
+        }
+        if (failure.code() == ErrorCode.POISONED) {
+            database.retire();
         }
         return Failures.of(failure, what + " store " + home.store(), home.store(), task);
     }

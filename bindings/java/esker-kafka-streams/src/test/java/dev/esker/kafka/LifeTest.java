@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.esker.Database;
@@ -23,6 +24,7 @@ import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.internals.StateDirectory;
 import org.apache.kafka.streams.query.MultiVersionedKeyQuery;
@@ -158,6 +160,30 @@ class LifeTest {
         assertNull(store.get(k("a")));
         store.close();
         assertEquals(1, keyspaces().size());
+    }
+
+    /** What a store does when the engine says that an earlier failure has ended all writes. */
+    @Test
+    void aDatabaseThatWritesNoMoreIsOpenedAgain() {
+        KeyValueStore<Bytes, byte[]> store = task(0).open(store("s"));
+        KeyValueStore<Bytes, byte[]> other = task(1).open(store("s"));
+        store.put(k("a"), b("1"));
+        Path path = application.resolve(StoreHome.DIRECTORY);
+        StoreDatabase database = StoreDatabase.acquire(path, StoreSettings.of(Map.of()));
+        database.retire();
+        database.retire();
+        database.release();
+        assertThrows(InvalidStateStoreException.class, () -> store.put(k("a"), b("2")));
+        assertThrows(InvalidStateStoreException.class, () -> other.get(k("a")));
+        store.close();
+        KeyValueStore<Bytes, byte[]> again = task(0).open(store("s"));
+        assertArrayEquals(b("1"), again.get(k("a")));
+        // The last user of the one that was closed goes; the other one stays open.
+        other.close();
+        again.put(k("a"), b("3"));
+        assertArrayEquals(b("3"), again.get(k("a")));
+        again.close();
+        assertEquals(2, keyspaces().size());
     }
 
     @Test
