@@ -8,11 +8,8 @@ import dev.esker.Database;
 import dev.esker.EskerException;
 import dev.esker.Keyspace;
 import java.io.IOException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.security.SecureRandom;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -81,6 +78,7 @@ final class StoreDatabase {
     private static StoreDatabase open(Path path, StoreSettings settings) {
         try {
             Files.createDirectories(path.getParent());
+            Leftovers.opened(path);
             StoreDatabase opened = new StoreDatabase(path, openOrSetAside(path, settings));
             try {
                 opened.sweep();
@@ -110,32 +108,10 @@ final class StoreDatabase {
             Path aside = path.resolveSibling(path.getFileName() + ".damaged");
             LOG.error("The database {} is damaged. It is moved to {}; its stores are restored from their changelogs, "
                     + "and those without a changelog are empty", path, aside, e);
-            delete(aside);
+            Leftovers.delete(aside);
             Files.move(path, aside);
             return Database.open(path, settings.options());
         }
-    }
-
-    private static void delete(Path root) throws IOException {
-        if (!Files.exists(root)) {
-            return;
-        }
-        Files.walkFileTree(root, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                Files.delete(file);
-                return FileVisitResult.CONTINUE;
-            }
-
-            @Override
-            public FileVisitResult postVisitDirectory(Path directory, IOException failure) throws IOException {
-                if (failure != null) {
-                    throw failure;
-                }
-                Files.delete(directory);
-                return FileVisitResult.CONTINUE;
-            }
-        });
     }
 
     /** Counts one user less; the last one closes the database. */
@@ -146,6 +122,7 @@ final class StoreDatabase {
                 return open;
             }
             closeAndTell();
+            Leftovers.closed(path);
             return null;
         });
     }

@@ -39,6 +39,8 @@ final class Child {
             case "hold" -> hold(place);
             case "halt" -> halt(place);
             case "fill" -> fill(place);
+            case "keep" -> close(place, false);
+            case "clean" -> close(place, true);
             default -> throw new IllegalArgumentException(arguments[0]);
         }
     }
@@ -68,6 +70,16 @@ final class Child {
             }
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Closes a store, deletes the directory of its task or leaves it, and ends. */
+    private static void close(Path task, boolean cleans) throws IOException {
+        KeyValueStore<Bytes, byte[]> store = open(task);
+        store.put(key(1), b("1"));
+        store.close();
+        if (cleans) {
+            Support.remove(task);
+        }
     }
 
     static Bytes key(int number) {

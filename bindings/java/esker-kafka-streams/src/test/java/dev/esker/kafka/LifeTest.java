@@ -162,6 +162,18 @@ class LifeTest {
         assertEquals(1, keyspaces().size());
     }
 
+    @Test
+    void aDatabaseWithoutStoresGoesWithTheProcess() throws Exception {
+        Path database = application.resolve(StoreHome.DIRECTORY);
+        String task = application.resolve("0_0").toString();
+        assertEquals(0, Child.start(List.of(), "keep", task).start().waitFor());
+        KeyValueStore<Bytes, byte[]> kept = task(0).open(store("s"));
+        assertArrayEquals(b("1"), kept.get(Child.key(1)));
+        kept.close();
+        assertEquals(0, Child.start(List.of(), "clean", task).start().waitFor());
+        assertFalse(Files.exists(database));
+    }
+
     /** What a store does when the engine says that an earlier failure has ended all writes. */
     @Test
     void aDatabaseThatWritesNoMoreIsOpenedAgain() {
