@@ -9,9 +9,13 @@ import java.util.Set;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.state.KeyValueIterator;
 
-/** The entries of a cursor, in one direction, as they were when it was made. */
+/**
+ * The entries of a cursor, in one direction, as they were when it was made. One thread uses it, but another one may
+ * close its store meanwhile: a call then ends as usual, and the next one says that it is closed.
+ */
 final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
     private final EskerStore store;
     private final Cursor cursor;
@@ -43,7 +47,7 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
     }
 
     @Override
-    public boolean hasNext() {
+    public synchronized boolean hasNext() {
         if (closed) {
             throw closed();
         }
@@ -51,13 +55,16 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
             try {
                 placed = forward ? cursor.next() : cursor.prev();
                 ended = !placed;
-            } catch (ClosedException e) {
-                throw closed();
             } catch (EskerException e) {
-                throw store.failure(e, "reading from");
+                throw failure(e);
             }
         }
         return placed;
+    }
+
+    /** The database may be closed for all its stores during a call. */
+    private StreamsException failure(EskerException failure) {
+        return failure instanceof ClosedException ? closed() : store.failure(failure, "reading from");
     }
 
     private InvalidStateStoreException closed() {
@@ -65,14 +72,14 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
     }
 
     @Override
-    public Bytes peekNextKey() {
+    public synchronized Bytes peekNextKey() {
         if (!hasNext()) {
             throw new NoSuchElementException();
         }
         try {
             return Bytes.wrap(key());
-        } catch (ClosedException e) {
-            throw closed();
+        } catch (EskerException e) {
+            throw failure(e);
         }
     }
 
@@ -87,7 +94,7 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
     }
 
     @Override
-    public KeyValue<Bytes, byte[]> next() {
+    public synchronized KeyValue<Bytes, byte[]> next() {
         if (!hasNext()) {
             throw new NoSuchElementException();
         }
@@ -95,18 +102,18 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
             KeyValue<Bytes, byte[]> entry = new KeyValue<>(Bytes.wrap(key()), cursor.value());
             placed = false;
             return entry;
-        } catch (ClosedException e) {
-            throw closed();
+        } catch (EskerException e) {
+            throw failure(e);
         }
     }
 
     /** Goes on behind the entry that comes next, without a look at its value. */
-    void skip() {
+    synchronized void skip() {
         placed = false;
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
         if (closed) {
             return;
         }
