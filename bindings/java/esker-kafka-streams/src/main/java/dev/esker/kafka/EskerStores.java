@@ -22,7 +22,7 @@ import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
  * application's state directory, and so one budget of memory.
  *
  * <p><b>Limits.</b> A key has at most 65,535 bytes as it is serialized; in stores of windows, sessions and
- * versions, 33 fewer. A value has at most an eighth of the option {@code esker.memory}. What is longer makes
+ * versions, up to 25 fewer. A value has at most an eighth of the option {@code esker.memory}. What is longer makes
  * the write throw a {@code ProcessorStateException}.
  */
 public final class EskerStores {

@@ -36,6 +36,9 @@ import org.apache.kafka.streams.state.WindowStore;
 final class RandomTopology {
     static final String[] INPUTS = {"left", "right", "table"};
 
+    /** How names of stores begin whose windows are forwarded when they have closed. */
+    static final String CLOSING = "closing";
+
     private static final Serde<String> STRING = Serdes.String();
     private static final Serde<Long> LONG = Serdes.Long();
 
@@ -117,7 +120,11 @@ final class RandomTopology {
     }
 
     private Materialized<String, Long, WindowStore<Bytes, byte[]>> windows() {
-        return with(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as(name("windows"))
+        return windows("windows");
+    }
+
+    private Materialized<String, Long, WindowStore<Bytes, byte[]>> windows(String name) {
+        return with(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as(name(name))
                 .withKeySerde(STRING)
                 .withValueSerde(LONG));
     }
@@ -168,10 +175,9 @@ final class RandomTopology {
         }
         TimeWindowedKStream<String, String> windowed = grouped().windowedBy(windows);
         if (closes) {
-            parts.append("closing ");
             windowed = windowed.emitStrategy(EmitStrategy.onWindowClose());
         }
-        outWindows(windowed.count(windows()), size);
+        outWindows(windowed.count(windows(closes ? CLOSING : "windows")), size);
     }
 
     private void slidingWindows() {

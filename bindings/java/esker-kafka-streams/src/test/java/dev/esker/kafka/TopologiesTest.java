@@ -138,6 +138,10 @@ class TopologiesTest {
             try (var all = entries.all()) {
                 all.forEachRemaining(entry -> lines.append(entry).append('\n'));
             }
+        } else if (store.name().startsWith(RandomTopology.CLOSING)) {
+            // A cache above it shows windows that have expired, as long as it has them. RocksDB's has a cache of its
+            // own kind, which lets others go.
+            lines.append("windows that have closed");
         } else if (store instanceof WindowStore<?, ?> windows) {
             try (var all = windows.all()) {
                 all.forEachRemaining(entry -> lines.append(entry).append('\n'));
