@@ -61,8 +61,17 @@ final class RandomTopology {
         this.versioned = versioned;
         left = builder.stream("left", Consumed.with(STRING, STRING));
         right = builder.stream("right", Consumed.with(STRING, STRING));
-        table = random.nextInt(3) == 0 ? versionedTable() : builder.table("table", Consumed.with(STRING, STRING), plain());
-        if (random.nextInt(8) == 0) {
+        boolean alone = random.nextInt(8) == 0;
+        if (random.nextInt(3) == 0) {
+            table = versionedTable();
+        } else {
+            Materialized<String, String, KeyValueStore<Bytes, byte[]>> materialized = plain();
+            table = builder.table(
+                    "table",
+                    Consumed.with(STRING, STRING),
+                    alone ? materialized.withCachingDisabled() : materialized);
+        }
+        if (alone) {
             // RocksDB's store of such windows has a cache of its own kind, so it lets other entries of the cache go,
             // which all stores of a task share: it is compared alone.
             closingWindows(true);
