@@ -18,12 +18,14 @@ const MADE_UP: (&str, &str) = ("shelf", "redb");
 /// Compiles and runs the programs in Java.
 const JAVA_PROGRAMS: &str = "bindings/java/esker/src/test/java/dev/esker/ProgramTest.java";
 
-/// Compiles and runs the program with Kafka Streams.
+/// Compile and run the programs with Kafka Streams: one with Kafka's test driver, one beside a broker.
 const KAFKA_PROGRAMS: &str =
     "bindings/java/esker-kafka-streams/src/test/java/dev/esker/kafka/GuideTest.java";
+const BROKER_PROGRAM: &str =
+    "bindings/java/esker-kafka-streams/src/test/java/dev/esker/kafka/broker/ScaleOutPageTest.java";
 
 /// The fenced blocks of all pages: page, language, how many, and what runs them.
-const PROGRAMS: [(&str, &str, usize, By); 21] = [
+const PROGRAMS: [(&str, &str, usize, By); 22] = [
     ("README.md", "rust", 1, By::Test("readme::the_readme_shows_the_first_program_as_it_is")),
     ("bindings/java/README.md", "java", 1, By::Script(JAVA_PROGRAMS)),
     (
@@ -65,6 +67,7 @@ const PROGRAMS: [(&str, &str, usize, By); 21] = [
         1,
         By::Test("test_program::test_the_program_that_the_guide_begins_with"),
     ),
+    ("docs/scale-out.md", "java", 1, By::Script(BROKER_PROGRAM)),
 ];
 
 /// Indented blocks that hold no commands: page, and how the block begins.
