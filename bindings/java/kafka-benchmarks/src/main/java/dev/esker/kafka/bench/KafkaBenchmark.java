@@ -1,0 +1,189 @@
+package dev.esker.kafka.bench;
+
+import dev.esker.kafka.broker.Broker;
+import dev.esker.kafka.broker.ChildJvm;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+
+/** Measures state stores of Kafka Streams beside each other; {@link Settings#HELP} lists the options. */
+public final class KafkaBenchmark {
+    private static final Map<String, String> SUPPLIERS =
+            Map.of(
+                    "esker", "dev.esker.kafka.EskerDslStoreSuppliers",
+                    "rocksdb", "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers",
+                    "rocksdb-tuned", "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers");
+
+    /** The workload that needs no broker. */
+    private static final String ALONE = "store";
+
+    private final Settings settings;
+    private final Path directory;
+    private final Report report;
+    private Broker broker;
+    private int runs;
+
+    private KafkaBenchmark(Settings settings, Path directory) {
+        this.settings = settings;
+        this.directory = directory;
+        this.report = new Report(settings);
+    }
+
+    /** Measures, and prints a table. */
+    public static void main(String[] arguments) throws Exception {
+        Settings settings;
+        try {
+            settings = Settings.of(arguments);
+        } catch (IllegalArgumentException wrong) {
+            System.err.print(wrong.getMessage() + "\n" + Settings.HELP);
+            System.exit(2);
+            return;
+        }
+        Path directory = Files.createTempDirectory(settings.directory, "kafka-benchmark");
+        try {
+            new KafkaBenchmark(settings, directory).measure();
+        } finally {
+            delete(directory);
+        }
+    }
+
+    private void measure() throws Exception {
+        try (Broker started = settings.workloads.equals(List.of(ALONE)) ? null : Broker.start(directory.resolve("broker"), "768m")) {
+            broker = started;
+            for (String workload : settings.workloads) {
+                long expected = workload.equals(ALONE) ? settings.records : fill(workload);
+                for (int round = 0; round < settings.rounds; round++) {
+                    for (int turn = 0; turn < settings.stores.size(); turn++) {
+                        // Nobody is always the first one.
+                        String store = settings.stores.get((turn + round) % settings.stores.size());
+                        Run run = workload.equals(ALONE) ? alone(store) : application(workload, store, expected);
+                        report.add(workload, store, run);
+                    }
+                }
+                if (!workload.equals(ALONE)) {
+                    broker.deleteTopicsOf(workload);
+                }
+                report.print(workload);
+                report.writeJson();
+            }
+        }
+    }
+
+    /** Makes the topics of a workload and fills them; how many records it is to process. */
+    private long fill(String workload) throws Exception {
+        // Transactions of one application after the other write the output: nobody reads it.
+        broker.createTopics(Workloads.PARTITIONS, Map.of("retention.bytes", "16777216", "segment.bytes", "16777216"), workload + "-out");
+        broker.createTopics(Workloads.PARTITIONS, Map.of(), Workloads.inputs(workload).toArray(String[]::new));
+        long records = settings.records;
+        try (Inputs inputs = new Inputs(broker.address())) {
+            switch (workload) {
+                case "words" -> {
+                    records -= records % Inputs.WORDS_OF_A_LINE;
+                    inputs.lines("words", records, settings.keys);
+                }
+                case "windows" -> inputs.events("windows", records, settings.keys, 8);
+                case "join" -> {
+                    inputs.table("join-table", settings.keys, settings.value);
+                    inputs.events("join", records, settings.keys, settings.value);
+                }
+                default -> {
+                    records = settings.restoredEntries();
+                    inputs.table(Workloads.RESTORE_TOPIC, records, settings.value);
+                }
+            }
+        }
+        return records;
+    }
+
+    /** Arguments that choose a store. */
+    private List<String> store(String store) {
+        List<String> arguments = new ArrayList<>();
+        arguments.add("dsl.store.suppliers.class=" + SUPPLIERS.get(store));
+        if (store.equals("esker")) {
+            arguments.add("esker.memory=" + settings.memory);
+        }
+        if (store.equals("rocksdb-tuned")) {
+            arguments.add("rocksdb.config.setter=" + TunedRocksDb.class.getName());
+        }
+        return arguments;
+    }
+
+    private Run application(String workload, String store, long expected) throws Exception {
+        String id = workload + "-" + store + "-" + ++runs;
+        Path state = directory.resolve("state-" + runs);
+        List<String> arguments = store(store);
+        arguments.addAll(
+                List.of(
+                        "application.id=" + id,
+                        "bootstrap.servers=" + broker.address(),
+                        "state.dir=" + state,
+                        "processing.guarantee=" + settings.guarantee,
+                        "bench.workload=" + workload,
+                        "bench.expected=" + expected));
+        if (workload.equals("restore")) {
+            commitAll(id);
+        }
+        Run run = child(AppProcess.class, id, arguments);
+        delete(state);
+        broker.deleteTopicsOf(id);
+        return run;
+    }
+
+    /** Says that the application has taken all of its table, so that it restores all of it. */
+    private void commitAll(String application) throws Exception {
+        Map<TopicPartition, OffsetSpec> latest = new HashMap<>();
+        for (int partition = 0; partition < Workloads.PARTITIONS; partition++) {
+            latest.put(new TopicPartition(Workloads.RESTORE_TOPIC, partition), OffsetSpec.latest());
+        }
+        Map<TopicPartition, OffsetAndMetadata> ends = new HashMap<>();
+        for (Map.Entry<TopicPartition, ListOffsetsResultInfo> end : broker.admin().listOffsets(latest).all().get().entrySet()) {
+            ends.put(end.getKey(), new OffsetAndMetadata(end.getValue().offset()));
+        }
+        broker.admin().alterConsumerGroupOffsets(application, ends).all().get();
+    }
+
+    private Run alone(String store) throws Exception {
+        Path state = directory.resolve("state-" + ++runs);
+        List<String> arguments = new ArrayList<>();
+        arguments.add(SUPPLIERS.get(store));
+        arguments.add(state.toString());
+        arguments.add(Long.toString(settings.records));
+        arguments.add(Long.toString(settings.keys));
+        arguments.add(Long.toString(settings.commitEvery));
+        arguments.addAll(store(store));
+        arguments.add("processing.guarantee=" + settings.guarantee);
+        Run run = child(StoreProcess.class, "store-" + store + "-" + runs, arguments);
+        delete(state);
+        return run;
+    }
+
+    private Run child(Class<?> main, String name, List<String> arguments) throws Exception {
+        List<String> machine =
+                // All of the heap is touched at once, so that what grows is beside it.
+                List.of("-Xmx" + settings.heap, "-Xms" + settings.heap, "-XX:+AlwaysPreTouch", "-Dbench.memory=" + settings.memory);
+        try (ChildJvm child = ChildJvm.start(directory, name, machine, main, arguments)) {
+            return Run.parse(child.await(Run.RESULT));
+        }
+    }
+
+    private static void delete(Path directory) throws IOException {
+        if (!Files.exists(directory)) {
+            return;
+        }
+        try (Stream<Path> all = Files.walk(directory)) {
+            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(path);
+            }
+        }
+    }
+}
