@@ -33,7 +33,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <ul>
  *   <li>After a kill the store may be ahead of its offset, never behind: each count is at least that of the replay. Under
  *       exactly-once each total is, besides, one that the input leads to, so no write is half there.
- *   <li>After an orderly stop both are equal.
+ *   <li>After an orderly stop both are equal, but for sessions that were killed under at-least-once.
  * </ul>
  */
 final class StoreCheck implements AutoCloseable {
@@ -118,8 +118,13 @@ final class StoreCheck implements AutoCloseable {
     }
 
     /** Checks what an instance has left that was stopped in order. */
-    String afterStop() {
+    String afterStop(boolean exactlyOnce) {
         for (Pair pair : pairs()) {
+            if (!exactlyOnce && pair.store.equals("sessions")) {
+                // A session that a killed instance has put or removed may be unknown to the changelog: who takes the records
+                // again may find other sessions. Other stores write the same keys again.
+                continue;
+            }
             Map<Place, Total> held = live(pair, pair.held);
             Map<Place, Total> replayed = live(pair, pair.replayed);
             Set<Map.Entry<Place, Total>> more = new HashSet<>(held.entrySet());
