@@ -104,6 +104,12 @@ abstract class EskerStore implements StateStore {
     /** Reads what a store of a kind has to know before it is used. */
     void opened(StateStoreContext stateStoreContext) {}
 
+    /** Writes what a store has kept back to write it together with what comes next, if this thread has to see it. */
+    void settle() {}
+
+    /** Writes what a store has kept back. */
+    void settleAll() {}
+
     final StateStoreContext context() {
         return context;
     }
@@ -140,6 +146,7 @@ abstract class EskerStore implements StateStore {
 
     /** The entries of a range of the keyspace, in one direction. */
     final KeyValueIterator<Bytes, byte[]> entries(byte[] start, byte[] end, boolean forward, int skipped) {
+        settle();
         try {
             Cursor cursor = keyspace().cursor(start, end);
             EntryIterator made = new EntryIterator(this, cursor, forward, skipped, iterators);
@@ -164,6 +171,7 @@ abstract class EskerStore implements StateStore {
 
     /** The value of a key of the keyspace, or null. */
     final byte[] read(byte[] key) {
+        settle();
         try {
             return keyspace().get(key);
         } catch (EskerException e) {
@@ -209,6 +217,7 @@ abstract class EskerStore implements StateStore {
             open();
         }
         synchronized (position) {
+            settleAll();
             restoring(records);
             try (Batch batch = new Batch()) {
                 long bytes = 0;
@@ -241,6 +250,7 @@ abstract class EskerStore implements StateStore {
         }
         try {
             synchronized (position) {
+                settleAll();
                 used.commit(changelogOffsets, position);
             }
         } catch (EskerException e) {
@@ -255,6 +265,7 @@ abstract class EskerStore implements StateStore {
         }
         try {
             synchronized (position) {
+                settleAll();
                 used.commit(position);
             }
         } catch (EskerException e) {
@@ -299,6 +310,11 @@ abstract class EskerStore implements StateStore {
     public final synchronized void close() {
         if (!open) {
             return;
+        }
+        try {
+            settleAll();
+        } catch (StreamsException e) {
+            LOG.error("Error closing store {}: an entry that was removed last may come back", name, e);
         }
         open = false;
         List<EntryIterator> left = List.copyOf(iterators);

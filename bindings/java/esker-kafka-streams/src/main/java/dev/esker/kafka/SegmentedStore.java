@@ -40,6 +40,15 @@ abstract class SegmentedStore extends EskerStore {
     /** How many bytes of a key of the keyspace come before the key as the changelog has it. */
     private final int prefix;
 
+    /** How many removed entries may wait for the next write. */
+    private static final int MOST_REMOVED = 1000;
+
+    /** The keys of entries that were removed, and are deleted with the next write; guarded by the position. */
+    private final List<byte[]> removed = new ArrayList<>();
+
+    /** The thread that removed them, or null if there are none. */
+    private volatile Thread remover;
+
     /** The segments that have entries. */
     private final NavigableSet<Long> segments = new ConcurrentSkipListSet<>();
 
@@ -121,6 +130,8 @@ abstract class SegmentedStore extends EskerStore {
     void opened(StateStoreContext context) {
         dropped = Internals.droppedRecords(context);
         segments.clear();
+        removed.clear();
+        remover = null;
         streamTime = ConsumerRecord.NO_TIMESTAMP;
         try (Cursor cursor = keyspace().cursor()) {
             boolean found = cursor.first();
@@ -179,13 +190,14 @@ abstract class SegmentedStore extends EskerStore {
     }
 
     private void writeEntry(long segment, byte[] key, byte[] value) {
-        if (!isIndexed()) {
+        if (!isIndexed() && removed.isEmpty()) {
             write(inSegment(segment, key), value);
             return;
         }
         try (Batch batch = new Batch()) {
+            addRemoved(batch);
             add(batch, keyspace(), segment, key, value);
-            write(batch);
+            writeWithRemoved(batch);
         } catch (EskerException e) {
             throw failure(e, "writing to");
         }
@@ -200,14 +212,59 @@ abstract class SegmentedStore extends EskerStore {
         index(batch, keyspace, segment, key, value == null);
     }
 
-    /** Deletes an entry, if its segment has any. */
+    /**
+     * Deletes an entry, if its segment has any: together with what is written next. A session that grows is
+     * removed and put again; no end of the process may come between both, or neither would be left.
+     */
     final void removeEntry(byte[] key) {
         long time = timeOf(key);
-        keyspace();
-        see(time);
-        long segment = segmentOf(time);
-        if (segments.contains(segment)) {
-            writeEntry(segment, key, null);
+        synchronized (getPosition()) {
+            keyspace();
+            see(time);
+            if (!segments.contains(segmentOf(time))) {
+                return;
+            }
+            claim();
+            removed.add(key);
+            remover = Thread.currentThread();
+            if (removed.size() >= MOST_REMOVED) {
+                settleAll();
+            }
+        }
+    }
+
+    private void addRemoved(Batch batch) {
+        for (byte[] key : removed) {
+            add(batch, keyspace(), segmentOf(timeOf(key)), key, null);
+        }
+    }
+
+    private void writeWithRemoved(Batch batch) {
+        write(batch);
+        removed.clear();
+        remover = null;
+    }
+
+    /** Others than the thread that removed entries see them until something is written. */
+    @Override
+    final void settle() {
+        if (remover == Thread.currentThread()) {
+            settleAll();
+        }
+    }
+
+    @Override
+    final void settleAll() {
+        synchronized (getPosition()) {
+            if (removed.isEmpty()) {
+                return;
+            }
+            try (Batch batch = new Batch()) {
+                addRemoved(batch);
+                writeWithRemoved(batch);
+            } catch (EskerException e) {
+                throw failure(e, "writing to");
+            }
         }
     }
 

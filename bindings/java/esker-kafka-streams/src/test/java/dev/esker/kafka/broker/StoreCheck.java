@@ -103,8 +103,8 @@ final class StoreCheck implements AutoCloseable {
                             ahead++;
                         }
                     });
-            // A session that grows is removed and put again, by two calls, and a cache may write others between them.
-            require(cached || behind.size() <= 1, pair, "sessions of the keys " + behind + " are missing");
+            // A session that grows is removed and put again, by two calls: a cache may write others between them.
+            require(cached || behind.isEmpty(), pair, "sessions of the keys " + behind + " are missing");
             if (exactlyOnce && (pair.store.equals("totals") || pair.store.equals("windows"))) {
                 pair.held.forEach(
                         (place, total) ->
