@@ -9,6 +9,7 @@ import java.util.Properties;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
@@ -79,10 +80,8 @@ public final class AppProcess {
         KafkaStreams streams = start(builder, settings, () -> {}, null);
         done.await();
         Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("records_per_s", timer.histogram.total() * 1e9 / (timer.last - timer.first));
-        figures.put("p50_us", timer.histogram.microseconds(0.5));
-        figures.put("p99_us", timer.histogram.microseconds(0.99));
-        figures.put("p999_us", timer.histogram.microseconds(0.999));
+        figures.put("records_per_s", timer.histogram.getTotalCount() * 1e9 / (timer.last - timer.first));
+        Run.addDurations(figures, timer.histogram);
         finish(streams, settings, figures);
         return figures;
     }
@@ -125,19 +124,17 @@ public final class AppProcess {
         ReadOnlyKeyValueStore<Bytes, byte[]> store =
                 streams.store(StoreQueryParameters.fromNameAndType(Workloads.STORE, QueryableStoreTypes.keyValueStore()));
         SplittableRandom random = new SplittableRandom(7);
-        Histogram histogram = new Histogram();
+        Histogram histogram = Run.histogram();
         for (int i = 0; i < GETS; i++) {
             Bytes key = Bytes.wrap(Inputs.key(random.nextLong(keys)));
             long begin = System.nanoTime();
             byte[] value = store.get(key);
-            histogram.add(System.nanoTime() - begin);
+            histogram.recordValue(System.nanoTime() - begin);
             if (value == null) {
                 throw new IllegalStateException("the key " + key + " is missing");
             }
         }
-        figures.put("p50_us", histogram.microseconds(0.5));
-        figures.put("p99_us", histogram.microseconds(0.99));
-        figures.put("p999_us", histogram.microseconds(0.999));
+        Run.addDurations(figures, histogram);
     }
 
     private record Counts(AtomicLong restored) implements StateRestoreListener {

@@ -1,5 +1,7 @@
 package dev.esker.kafka.bench;
 
+import dev.esker.kafka.bench.Settings.Store;
+import dev.esker.kafka.bench.Settings.Workload;
 import dev.esker.kafka.broker.Broker;
 import dev.esker.kafka.broker.ChildJvm;
 import java.io.IOException;
@@ -10,22 +12,18 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import picocli.CommandLine;
 
-/** Measures state stores of Kafka Streams beside each other; {@link Settings#HELP} lists the options. */
+/** Measures state stores of Kafka Streams beside each other; {@link Settings} has the options. */
 public final class KafkaBenchmark {
-    private static final Map<String, String> SUPPLIERS =
-            Map.of(
-                    "esker", "dev.esker.kafka.EskerDslStoreSuppliers",
-                    "rocksdb", "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers",
-                    "rocksdb-tuned", "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers");
-
-    /** The workload that needs no broker. */
-    private static final String ALONE = "store";
+    private static final String ESKERS = "dev.esker.kafka.EskerDslStoreSuppliers";
+    private static final String ROCKSDBS = "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers";
 
     private final Settings settings;
     private final Path directory;
@@ -40,38 +38,42 @@ public final class KafkaBenchmark {
     }
 
     /** Measures, and prints a table. */
-    public static void main(String[] arguments) throws Exception {
-        Settings settings;
-        try {
-            settings = Settings.of(arguments);
-        } catch (IllegalArgumentException wrong) {
-            System.err.print(wrong.getMessage() + "\n" + Settings.HELP);
-            System.exit(2);
-            return;
-        }
-        Path directory = Files.createTempDirectory(settings.directory, "kafka-benchmark");
-        try {
-            new KafkaBenchmark(settings, directory).measure();
-        } finally {
-            delete(directory);
+    public static void main(String[] arguments) {
+        CommandLine line = new CommandLine(new Program());
+        // A line that is wrong is answered with the options.
+        System.exit(line.execute(arguments));
+    }
+
+    /** The program: its options, and what it does with them. */
+    private static final class Program extends Settings implements Callable<Integer> {
+        @Override
+        public Integer call() throws Exception {
+            settle();
+            Path own = Files.createTempDirectory(directory, "kafka-benchmark");
+            try {
+                new KafkaBenchmark(this, own).measure();
+            } finally {
+                delete(own);
+            }
+            return 0;
         }
     }
 
     private void measure() throws Exception {
-        try (Broker started = settings.workloads.equals(List.of(ALONE)) ? null : Broker.start(directory.resolve("broker"), "768m")) {
+        try (Broker started = settings.workloads.equals(List.of(Workload.STORE)) ? null : Broker.start(directory.resolve("broker"), "768m")) {
             broker = started;
-            for (String workload : settings.workloads) {
-                long expected = workload.equals(ALONE) ? settings.records : fill(workload);
+            for (Workload workload : settings.workloads) {
+                long expected = workload == Workload.STORE ? settings.records : fill(workload);
                 for (int round = 0; round < settings.rounds; round++) {
                     for (int turn = 0; turn < settings.stores.size(); turn++) {
                         // Nobody is always the first one.
-                        String store = settings.stores.get((turn + round) % settings.stores.size());
-                        Run run = workload.equals(ALONE) ? alone(store) : application(workload, store, expected);
+                        Store store = settings.stores.get((turn + round) % settings.stores.size());
+                        Run run = workload == Workload.STORE ? alone(store) : application(workload, store, expected);
                         report.add(workload, store, run);
                     }
                 }
-                if (!workload.equals(ALONE)) {
-                    broker.deleteTopicsOf(workload);
+                if (workload != Workload.STORE) {
+                    broker.deleteTopicsOf(workload.toString());
                 }
                 report.print(workload);
                 report.writeJson();
@@ -80,19 +82,19 @@ public final class KafkaBenchmark {
     }
 
     /** Makes the topics of a workload and fills them; how many records it is to process. */
-    private long fill(String workload) throws Exception {
+    private long fill(Workload workload) throws Exception {
         // Transactions of one application after the other write the output: nobody reads it.
         broker.createTopics(Workloads.PARTITIONS, Map.of("retention.bytes", "16777216", "segment.bytes", "16777216"), workload + "-out");
-        broker.createTopics(Workloads.PARTITIONS, Map.of(), Workloads.inputs(workload).toArray(String[]::new));
+        broker.createTopics(Workloads.PARTITIONS, Map.of(), Workloads.inputs(workload.toString()).toArray(String[]::new));
         long records = settings.records;
         try (Inputs inputs = new Inputs(broker.address())) {
             switch (workload) {
-                case "words" -> {
+                case WORDS -> {
                     records -= records % Inputs.WORDS_OF_A_LINE;
                     inputs.lines("words", records, settings.keys);
                 }
-                case "windows" -> inputs.events("windows", records, settings.keys, 8);
-                case "join" -> {
+                case WINDOWS -> inputs.events("windows", records, settings.keys, 8);
+                case JOIN -> {
                     inputs.table("join-table", settings.keys, settings.value);
                     inputs.events("join", records, settings.keys, settings.value);
                 }
@@ -105,20 +107,24 @@ public final class KafkaBenchmark {
         return records;
     }
 
+    private static String suppliers(Store store) {
+        return store == Store.ESKER ? ESKERS : ROCKSDBS;
+    }
+
     /** Arguments that choose a store. */
-    private List<String> store(String store) {
+    private List<String> store(Store store) {
         List<String> arguments = new ArrayList<>();
-        arguments.add("dsl.store.suppliers.class=" + SUPPLIERS.get(store));
-        if (store.equals("esker")) {
+        arguments.add("dsl.store.suppliers.class=" + suppliers(store));
+        if (store == Store.ESKER) {
             arguments.add("esker.memory=" + settings.memory);
         }
-        if (store.equals("rocksdb-tuned")) {
+        if (store == Store.ROCKSDB_TUNED) {
             arguments.add("rocksdb.config.setter=" + TunedRocksDb.class.getName());
         }
         return arguments;
     }
 
-    private Run application(String workload, String store, long expected) throws Exception {
+    private Run application(Workload workload, Store store, long expected) throws Exception {
         String id = workload + "-" + store + "-" + ++runs;
         Path state = directory.resolve("state-" + runs);
         List<String> arguments = store(store);
@@ -130,7 +136,7 @@ public final class KafkaBenchmark {
                         "processing.guarantee=" + settings.guarantee,
                         "bench.workload=" + workload,
                         "bench.expected=" + expected));
-        if (workload.equals("restore")) {
+        if (workload == Workload.RESTORE) {
             commitAll(id);
         }
         Run run = child(AppProcess.class, id, arguments);
@@ -152,10 +158,10 @@ public final class KafkaBenchmark {
         broker.admin().alterConsumerGroupOffsets(application, ends).all().get();
     }
 
-    private Run alone(String store) throws Exception {
+    private Run alone(Store store) throws Exception {
         Path state = directory.resolve("state-" + ++runs);
         List<String> arguments = new ArrayList<>();
-        arguments.add(SUPPLIERS.get(store));
+        arguments.add(suppliers(store));
         arguments.add(state.toString());
         arguments.add(Long.toString(settings.records));
         arguments.add(Long.toString(settings.keys));

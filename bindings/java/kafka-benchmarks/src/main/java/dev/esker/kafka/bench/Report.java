@@ -1,7 +1,9 @@
 package dev.esker.kafka.bench;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.esker.kafka.bench.Settings.Store;
+import dev.esker.kafka.bench.Settings.Workload;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -12,17 +14,17 @@ import java.util.Set;
 
 /** All runs; their medians as a table, and all of them as JSON. */
 final class Report {
-    private static final String BASE = "rocksdb";
+    private static final Store BASE = Store.ROCKSDB;
 
     private final Settings settings;
     /** By workload and store, in the order of the runs. */
-    private final Map<String, Map<String, List<Run>>> all = new LinkedHashMap<>();
+    private final Map<Workload, Map<Store, List<Run>>> all = new LinkedHashMap<>();
 
     Report(Settings settings) {
         this.settings = settings;
     }
 
-    void add(String workload, String store, Run run) {
+    void add(Workload workload, Store store, Run run) {
         all.computeIfAbsent(workload, absent -> new LinkedHashMap<>())
                 .computeIfAbsent(store, absent -> new ArrayList<>())
                 .add(run);
@@ -48,8 +50,8 @@ final class Report {
     }
 
     /** Prints a workload: the median of each figure and store, its spread, and what it is to that of the base. */
-    void print(String workload) {
-        Map<String, List<Run>> runs = all.get(workload);
+    void print(Workload workload) {
+        Map<Store, List<Run>> runs = all.get(workload);
         System.out.printf("%n%s: %d rounds, medians%n", workload, settings.rounds);
         System.out.printf("  %-18s %-15s %12s   %-26s %s%n", "figure", "store", "median", "least to most", "to " + BASE);
         Set<String> figures = new LinkedHashSet<>(runs.values().iterator().next().get(0).figures().keySet());
@@ -71,25 +73,28 @@ final class Report {
         if (settings.json == null) {
             return;
         }
-        List<String> lines = new ArrayList<>();
-        all.forEach(
-                (workload, stores) ->
-                        stores.forEach(
-                                (store, runs) -> {
-                                    for (int round = 0; round < runs.size(); round++) {
-                                        List<String> figures = new ArrayList<>();
-                                        runs.get(round)
-                                                .figures()
-                                                .forEach((name, figure) -> figures.add("\"" + name + "\":" + figure));
-                                        lines.add(
-                                                "    {\"workload\":\"" + workload + "\",\"store\":\"" + store + "\",\"round\":"
-                                                        + round + "," + String.join(",", figures) + "}");
-                                    }
-                                }));
-        String head =
-                "{\n  \"records\": " + settings.records + ", \"keys\": " + settings.keys + ", \"value\": " + settings.value
-                        + ", \"restored\": " + settings.restoredEntries() + ", \"memory\": " + settings.memory + ", \"heap\": \""
-                        + settings.heap + "\", \"guarantee\": \"" + settings.guarantee + "\",\n  \"runs\": [\n";
-        Files.writeString(settings.json, head + String.join(",\n", lines) + "\n  ]\n}\n");
+        Map<String, Object> report = new LinkedHashMap<>();
+        report.put("records", settings.records);
+        report.put("keys", settings.keys);
+        report.put("value", settings.value);
+        report.put("restored", settings.restoredEntries());
+        report.put("memory", settings.memory);
+        report.put("heap", settings.heap);
+        report.put("guarantee", settings.guarantee);
+        List<Map<String, Object>> lines = new ArrayList<>();
+        all.forEach((workload, stores) -> stores.forEach((store, runs) -> addRuns(lines, workload, store, runs)));
+        report.put("runs", lines);
+        new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(settings.json.toFile(), report);
+    }
+
+    private static void addRuns(List<Map<String, Object>> lines, Workload workload, Store store, List<Run> runs) {
+        for (int round = 0; round < runs.size(); round++) {
+            Map<String, Object> line = new LinkedHashMap<>();
+            line.put("workload", workload.toString());
+            line.put("store", store.toString());
+            line.put("round", round);
+            line.putAll(runs.get(round).figures());
+            lines.add(line);
+        }
     }
 }

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.HdrHistogram.Histogram;
 
 /** What one run has measured: figures by name, as a child process tells them in one line. */
 record Run(Map<String, Double> figures) {
@@ -25,6 +26,18 @@ record Run(Map<String, Double> figures) {
         StringBuilder line = new StringBuilder(RESULT.trim());
         figures.forEach((name, figure) -> line.append(' ').append(name).append('=').append(figure));
         return line.toString();
+    }
+
+    /** Counts durations in nanoseconds, with three digits. */
+    static Histogram histogram() {
+        return new Histogram(3);
+    }
+
+    /** Adds shares of the durations that were counted, in microseconds. */
+    static void addDurations(Map<String, Double> figures, Histogram durations) {
+        figures.put("p50_us", durations.getValueAtPercentile(50) / 1e3);
+        figures.put("p99_us", durations.getValueAtPercentile(99) / 1e3);
+        figures.put("p999_us", durations.getValueAtPercentile(99.9) / 1e3);
     }
 
     /** Adds what the process has in memory now and had at most, with its heap and without, and what the directory takes on disk. */

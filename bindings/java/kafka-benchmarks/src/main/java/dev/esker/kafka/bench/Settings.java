@@ -1,112 +1,184 @@
 package dev.esker.kafka.bench;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.TypeConversionException;
 
-/** What is measured, and how large. */
-final class Settings {
-    static final String HELP =
-            """
-            Measures state stores of Kafka Streams beside each other.
+/** What is measured, and how large: the options of the program. */
+@Command(
+        name = "kafka-benchmarks",
+        description = "Measures state stores of Kafka Streams beside each other.",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        usageHelpAutoWidth = true)
+class Settings {
+    /** A store, as it is called in options and reports. */
+    enum Store {
+        ESKER("esker"),
+        ROCKSDB("rocksdb"),
+        ROCKSDB_TUNED("rocksdb-tuned");
 
-              --stores LIST       of esker, rocksdb, rocksdb-tuned (default: all)
-              --workloads LIST    of words, windows, join, restore through a broker, and store below one (default: all)
-              --rounds N          rounds; the stores take turns in each (default 3)
-              --records N         records that each run processes (default 2M)
-              --keys N            keys of the input (default 1M)
-              --value N           bytes of a value of join and restore (default 100)
-              --restore SIZE      bytes of keys and values to restore (default 5G)
-              --memory SIZE       the budget of esker, and of rocksdb-tuned (default 256M)
-              --heap SIZE         of each application (default 512m)
-              --commit N          records after which store commits (default 500K)
-              --guarantee G       exactly_once_v2 or at_least_once (default exactly_once_v2)
-              --directory DIR     where data lie (default: that for temporary files)
-              --json FILE         also write all runs there
-              --small             a form of less than a minute: one round of few records
-            """;
+        private final String label;
 
-    private static final List<String> ALL_STORES = List.of("esker", "rocksdb", "rocksdb-tuned");
-    private static final List<String> ALL_WORKLOADS = List.of("words", "windows", "join", "restore", "store");
+        Store(String label) {
+            this.label = label;
+        }
 
-    List<String> stores = ALL_STORES;
-    List<String> workloads = ALL_WORKLOADS;
-    int rounds = 3;
-    long records = 2_000_000;
-    long keys = 1_000_000;
-    int value = 100;
-    long restore = 5_000_000_000L;
-    long memory = 256_000_000;
-    long commitEvery = 500_000;
-    String heap = "512m";
-    String guarantee = "exactly_once_v2";
-    Path directory = Path.of(System.getProperty("java.io.tmpdir"));
+        @Override
+        public String toString() {
+            return label;
+        }
+    }
+
+    /** What an application does. */
+    enum Workload {
+        WORDS,
+        WINDOWS,
+        JOIN,
+        RESTORE,
+        /** A store alone, without a broker. */
+        STORE;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    @Option(
+            names = "--stores",
+            split = ",",
+            paramLabel = "STORE",
+            converter = StoreName.class,
+            defaultValue = "esker,rocksdb,rocksdb-tuned",
+            description = "of ${DEFAULT-VALUE} (the default)")
+    List<Store> stores;
+
+    @Option(
+            names = "--workloads",
+            split = ",",
+            paramLabel = "WORKLOAD",
+            converter = WorkloadName.class,
+            defaultValue = "words,windows,join,restore,store",
+            description = "of ${DEFAULT-VALUE} (the default); store is a store alone, the others go through a broker")
+    List<Workload> workloads;
+
+    @Option(names = "--rounds", defaultValue = "3", description = "rounds; the stores take turns in each (${DEFAULT-VALUE})")
+    int rounds;
+
+    @Option(
+            names = "--records",
+            converter = Size.class,
+            defaultValue = "2M",
+            description = "records that each run processes (${DEFAULT-VALUE})")
+    long records;
+
+    @Option(names = "--keys", converter = Size.class, defaultValue = "1M", description = "keys of the input (${DEFAULT-VALUE})")
+    long keys;
+
+    @Option(names = "--value", defaultValue = "100", description = "bytes of a value of join and restore (${DEFAULT-VALUE})")
+    int value;
+
+    @Option(
+            names = "--restore",
+            converter = Size.class,
+            defaultValue = "5G",
+            description = "bytes of keys and values to restore (${DEFAULT-VALUE})")
+    long restore;
+
+    @Option(
+            names = "--memory",
+            converter = Size.class,
+            defaultValue = "256M",
+            description = "the budget of esker, and of rocksdb-tuned (${DEFAULT-VALUE})")
+    long memory;
+
+    @Option(names = "--heap", defaultValue = "512m", description = "the heap of each application (${DEFAULT-VALUE})")
+    String heap;
+
+    @Option(
+            names = "--commit",
+            converter = Size.class,
+            defaultValue = "500K",
+            description = "records after which the workload store commits (${DEFAULT-VALUE})")
+    long commitEvery;
+
+    @Option(
+            names = "--guarantee",
+            defaultValue = "exactly_once_v2",
+            description = "exactly_once_v2 or at_least_once (${DEFAULT-VALUE})")
+    String guarantee;
+
+    @Option(names = "--directory", defaultValue = "${sys:java.io.tmpdir}", description = "where data lie (${DEFAULT-VALUE})")
+    Path directory;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "also write all runs there")
     Path json;
 
-    static Settings of(String[] arguments) {
-        Settings settings = new Settings();
-        for (int i = 0; i < arguments.length; i++) {
-            String name = arguments[i];
-            if (name.equals("--small")) {
-                settings.rounds = 1;
-                settings.records = 50_000;
-                settings.keys = 20_000;
-                settings.restore = 5_000_000;
-                settings.commitEvery = 20_000;
-                continue;
-            }
-            if (i + 1 == arguments.length) {
-                throw new IllegalArgumentException(name.equals("--help") ? "" : name + " is unknown, or has no value");
-            }
-            settings.set(name, arguments[++i]);
-        }
-        return settings;
-    }
+    @Option(names = "--small", description = "a form of less than a minute: one round of few records")
+    boolean small;
 
-    private void set(String name, String text) {
-        switch (name) {
-            case "--stores" -> stores = list(text, ALL_STORES);
-            case "--workloads" -> workloads = list(text, ALL_WORKLOADS);
-            case "--rounds" -> rounds = (int) number(text);
-            case "--records" -> records = number(text);
-            case "--keys" -> keys = number(text);
-            case "--value" -> value = (int) number(text);
-            case "--restore" -> restore = number(text);
-            case "--memory" -> memory = number(text);
-            case "--commit" -> commitEvery = number(text);
-            case "--heap" -> heap = text;
-            case "--guarantee" -> guarantee = text;
-            case "--directory" -> directory = Path.of(text);
-            case "--json" -> json = Path.of(text);
-            default -> throw new IllegalArgumentException(name + " is unknown");
+    /** Takes the sizes of the small form, if it is asked for. */
+    void settle() {
+        if (small) {
+            rounds = 1;
+            records = 50_000;
+            keys = 20_000;
+            restore = 5_000_000;
+            commitEvery = 20_000;
         }
-    }
-
-    private static List<String> list(String text, List<String> known) {
-        List<String> chosen = new ArrayList<>(List.of(text.split(",")));
-        for (String one : chosen) {
-            if (!known.contains(one)) {
-                throw new IllegalArgumentException(one + " is none of " + known);
-            }
-        }
-        return chosen;
-    }
-
-    private static long number(String text) {
-        String digits = text.toUpperCase(Locale.ROOT);
-        long unit =
-                switch (digits.charAt(digits.length() - 1)) {
-                    case 'K' -> 1000L;
-                    case 'M' -> 1000_000L;
-                    case 'G' -> 1000_000_000L;
-                    default -> 1L;
-                };
-        return Long.parseLong(unit == 1 ? digits : digits.substring(0, digits.length() - 1)) * unit;
     }
 
     /** How many entries make the size that is to be restored. */
     long restoredEntries() {
         return Math.max(1, restore / (Inputs.KEY_BYTES + value));
+    }
+
+    /** A whole number with K, M or G behind it, in steps of a thousand. */
+    static final class Size implements ITypeConverter<Long> {
+        private static final String UNITS = "KMG";
+
+        @Override
+        public Long convert(String text) {
+            String digits = text.toUpperCase(Locale.ROOT);
+            long unit = 1;
+            int place = digits.isEmpty() ? -1 : UNITS.indexOf(digits.charAt(digits.length() - 1));
+            if (place >= 0) {
+                digits = digits.substring(0, digits.length() - 1);
+                unit = (long) Math.pow(1000, place + 1);
+            }
+            try {
+                return Math.multiplyExact(Long.parseLong(digits), unit);
+            } catch (NumberFormatException | ArithmeticException e) {
+                throw new TypeConversionException("'" + text + "' is no whole number, with K, M or G behind it if you like");
+            }
+        }
+    }
+
+    static final class StoreName implements ITypeConverter<Store> {
+        @Override
+        public Store convert(String text) {
+            return named(Store.values(), text);
+        }
+    }
+
+    static final class WorkloadName implements ITypeConverter<Workload> {
+        @Override
+        public Workload convert(String text) {
+            return named(Workload.values(), text);
+        }
+    }
+
+    private static <E> E named(E[] all, String text) {
+        for (E each : all) {
+            if (each.toString().equals(text)) {
+                return each;
+            }
+        }
+        throw new TypeConversionException("'" + text + "' is none of " + List.of(all));
     }
 }

@@ -7,14 +7,15 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.SplittableRandom;
+import org.HdrHistogram.Histogram;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.state.DslKeyValueParams;
-import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.state.DslStoreSuppliers;
 import org.apache.kafka.streams.state.KeyValueStore;
 
@@ -58,7 +59,7 @@ public final class StoreProcess {
     private static Map<String, Double> count(KeyValueStore<Bytes, byte[]> store, long records, long keys, long commitEvery) {
         TopicPartition changelog = new TopicPartition("bench-store-changelog", 0);
         SplittableRandom random = new SplittableRandom(9);
-        Histogram histogram = new Histogram();
+        Histogram histogram = Run.histogram();
         long begin = System.nanoTime();
         long last = begin;
         for (long i = 0; i < records; i++) {
@@ -70,14 +71,12 @@ public final class StoreProcess {
                 store.commit(Map.of(changelog, i));
             }
             long now = System.nanoTime();
-            histogram.add(now - last);
+            histogram.recordValue(now - last);
             last = now;
         }
         Map<String, Double> figures = new LinkedHashMap<>();
         figures.put("records_per_s", records * 1e9 / (last - begin));
-        figures.put("p50_us", histogram.microseconds(0.5));
-        figures.put("p99_us", histogram.microseconds(0.99));
-        figures.put("p999_us", histogram.microseconds(0.999));
+        Run.addDurations(figures, histogram);
         return figures;
     }
 }

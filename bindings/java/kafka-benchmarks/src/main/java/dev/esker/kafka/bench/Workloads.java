@@ -2,6 +2,7 @@ package dev.esker.kafka.bench;
 
 import java.time.Duration;
 import java.util.List;
+import org.HdrHistogram.Histogram;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
@@ -93,7 +94,7 @@ final class Workloads {
     static final class Timer {
         private final long expected;
         private final Runnable atEnd;
-        final Histogram histogram = new Histogram();
+        final Histogram histogram = Run.histogram();
         long first;
         long last;
 
@@ -103,12 +104,12 @@ final class Workloads {
         }
 
         void took(long begin, long end) {
-            if (histogram.total() == 0) {
+            if (histogram.getTotalCount() == 0) {
                 first = begin;
             }
-            histogram.add(end - begin);
+            histogram.recordValue(end - begin);
             last = end;
-            if (histogram.total() == expected) {
+            if (histogram.getTotalCount() == expected) {
                 atEnd.run();
             }
         }
