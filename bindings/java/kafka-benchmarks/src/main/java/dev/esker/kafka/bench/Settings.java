@@ -119,7 +119,7 @@ class Settings {
     @Option(names = "--json", paramLabel = "FILE", description = "also write all runs there")
     Path json;
 
-    @Option(names = "--small", description = "a form of less than a minute: one round of few records")
+    @Option(names = "--small", description = "a form of about a minute: one round of few records")
     boolean small;
 
     /** Takes the sizes of the small form, if it is asked for. */
