@@ -16,6 +16,9 @@ pub use words::Command;
 use std::fs;
 use std::path::Path;
 
+/// The page that tells what was: a command that it names may be gone.
+pub const HISTORY: &str = "CHANGELOG.md";
+
 /// A page, named by its path below the root of the workspace.
 pub struct Page {
     /// Its path, with `/` between names.

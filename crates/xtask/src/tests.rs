@@ -3,10 +3,7 @@
 
 use super::*;
 use clap::error::ErrorKind;
-use esker_testkit::pages::{Command, Page, pages};
-
-/// Tells what was: a chore that it names may be gone.
-const HISTORY: &str = "CHANGELOG.md";
+use esker_testkit::pages::{Command, HISTORY, Page, pages};
 
 /// The arguments, if the command is one of `cargo xtask`, or of cargo that runs this package.
 fn arguments(command: &Command) -> Option<&[String]> {

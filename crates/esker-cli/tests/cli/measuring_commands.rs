@@ -5,13 +5,10 @@
 //! page does not say, is found.
 
 use crate::support::{esker, run, text};
-use esker_testkit::pages::{Command as Shown, pages};
+use esker_testkit::pages::{Command as Shown, HISTORY, pages};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
-
-/// Tells what was: a command that it names may be gone.
-const HISTORY: &str = "CHANGELOG.md";
 
 /// How many keys and operations a short form has.
 const SMALL: &str = "2K";
@@ -42,13 +39,7 @@ const LONGEST_VALUE: usize = 4096;
 
 /// The arguments behind `bench` of a command that measures.
 fn measured(shown: &Shown) -> Option<&[String]> {
-    let program = shown.words.first()?.as_str();
-    let at = match program {
-        "cargo" => shown.words.iter().position(|word| word == "--")? + 1,
-        "esker" | "target/release/esker" => 1,
-        _ => return None,
-    };
-    let rest = &shown.words[at..];
+    let rest = shown.arguments_of_esker()?;
     let measures = rest.first()? == "bench"
         && rest.get(1).is_none_or(|word| word != "report")
         && !rest.iter().any(|word| word == "--list" || word == "--help");

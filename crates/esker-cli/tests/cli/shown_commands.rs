@@ -5,13 +5,11 @@
 //! by `measuring_commands.rs`; what goes on until someone ends it is only read, by the program's own tests.
 
 use crate::support::{esker, succeed, text, tree};
-use esker_testkit::pages::{Command as Shown, pages};
+use esker_testkit::pages::{Command as Shown, HISTORY, pages};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Tells what was: a command that it names may be gone.
-const HISTORY: &str = "CHANGELOG.md";
 /// What pages call a database, one to be made, and a file.
 const PLACEHOLDERS: [&str; 4] = ["DIR", "DIR/superblock-A", "NEW", "FILE"];
 

@@ -15,6 +15,20 @@ pub struct Command {
 }
 
 impl Command {
+    /// The arguments for the program `esker`, if the command runs it: by its name or path, or by cargo, which
+    /// runs it unless another package is named.
+    pub fn arguments_of_esker(&self) -> Option<&[String]> {
+        match self.words.first()?.as_str() {
+            "cargo" if self.words.get(1).is_some_and(|word| word == "run") => {
+                let at = self.words.iter().position(|word| word == "--")?;
+                let other = self.words[..at].iter().any(|word| word == "-p");
+                (!other).then_some(&self.words[at + 1..])
+            }
+            "esker" | "target/release/esker" => Some(&self.words[1..]),
+            _ => None,
+        }
+    }
+
     /// The command as one line, to tell of it.
     pub fn text(&self) -> String {
         self.words.join(" ")

@@ -6,12 +6,10 @@
 
 use crate::documents::{is_declared, of_tests};
 use crate::source::{files, none_of, workspace};
-use esker_testkit::pages::{Command, Page, pages};
+use esker_testkit::pages::{Command, HISTORY, Page, pages};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Tells what was: a command that it names may be gone.
-const HISTORY: &str = "CHANGELOG.md";
 /// A store that `docs/peers.md` makes up to show what a new one needs, and one that there is.
 const MADE_UP: (&str, &str) = ("shelf", "redb");
 

@@ -6,11 +6,9 @@
 
 use super::*;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use esker_testkit::pages::{Command as Shown, Page, pages};
+use esker_testkit::pages::{Command as Shown, HISTORY, Page, pages};
 use std::path::Path;
 
-/// Tells what was: a command that it names may be gone.
-const HISTORY: &str = "CHANGELOG.md";
 /// A store that `docs/peers.md` makes up to show what a new one needs, and one that there is.
 const MADE_UP: (&str, &str) = ("shelf", "redb");
 /// What its blocks show is run by a test of its own, with the mistakes that it shows.
@@ -42,19 +40,9 @@ const NOT_OURS: [&str; 21] = [
     "--test",
 ];
 
-/// The arguments for the program, if the command runs it: by its name or path, or by cargo, which runs it
-/// unless another package is named.
+/// The arguments for the program, if the command runs it.
 fn arguments(shown: &Shown) -> Option<Vec<String>> {
-    let program = shown.words.first()?;
-    let rest = match program.as_str() {
-        "cargo" if shown.words.get(1).is_some_and(|word| word == "run") => {
-            let at = shown.words.iter().position(|word| word == "--")?;
-            let other = shown.words[..at].iter().any(|word| word == "-p");
-            (!other).then_some(&shown.words[at + 1..])?
-        }
-        "esker" | "target/release/esker" => &shown.words[1..],
-        _ => return None,
-    };
+    let rest = shown.arguments_of_esker()?;
     // A sentence names the library, too, and the program with a command of any name.
     let first = rest.first()?.chars().next()?;
     (first.is_ascii_lowercase() || first == '-').then(|| filled(rest))
