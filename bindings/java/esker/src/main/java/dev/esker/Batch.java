@@ -101,12 +101,7 @@ public final class Batch extends ExclusiveHandle {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(value, "value");
         long milliseconds = Times.milliseconds(ttl);
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.batchPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.batchPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
         return this;
     }
 
@@ -121,12 +116,7 @@ public final class Batch extends ExclusiveHandle {
     public Batch merge(Keyspace keyspace, byte[] key, byte[] operand) {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(operand, "operand");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.batchMerge(pointer, keyspace.pointer(), key, operand));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.batchMerge(pointer, keyspace.pointer(), key, operand));
         return this;
     }
 
@@ -139,12 +129,7 @@ public final class Batch extends ExclusiveHandle {
      */
     public Batch delete(Keyspace keyspace, byte[] key) {
         Objects.requireNonNull(key, "key");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.batchDelete(pointer, keyspace.pointer(), key));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.batchDelete(pointer, keyspace.pointer(), key));
         return this;
     }
 
@@ -157,12 +142,7 @@ public final class Batch extends ExclusiveHandle {
      * @return this batch
      */
     public Batch deleteRange(Keyspace keyspace, byte[] start, byte[] end) {
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.batchDeleteRange(pointer, keyspace.pointer(), start, end));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.batchDeleteRange(pointer, keyspace.pointer(), start, end));
         return this;
     }
 
@@ -176,12 +156,7 @@ public final class Batch extends ExclusiveHandle {
      */
     public Batch deletePrefix(Keyspace keyspace, byte[] prefix) {
         Objects.requireNonNull(prefix, "prefix");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.batchDeletePrefix(pointer, keyspace.pointer(), prefix));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.batchDeletePrefix(pointer, keyspace.pointer(), prefix));
         return this;
     }
 

@@ -154,4 +154,33 @@ abstract class ExclusiveHandle implements AutoCloseable {
             exit();
         }
     }
+
+    // The same with a keyspace, which no close frees during the call.
+
+    final <R> R call(Keyspace keyspace, LongFunction<R> body) {
+        int entered = keyspace.begin();
+        try {
+            return call(body);
+        } finally {
+            keyspace.exit(entered);
+        }
+    }
+
+    final long callLong(Keyspace keyspace, LongUnaryOperator body) {
+        int entered = keyspace.begin();
+        try {
+            return callLong(body);
+        } finally {
+            keyspace.exit(entered);
+        }
+    }
+
+    final void run(Keyspace keyspace, LongConsumer body) {
+        int entered = keyspace.begin();
+        try {
+            run(body);
+        } finally {
+            keyspace.exit(entered);
+        }
+    }
 }

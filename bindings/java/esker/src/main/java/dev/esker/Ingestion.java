@@ -42,12 +42,7 @@ public final class Ingestion extends ExclusiveHandle {
     public void put(Keyspace keyspace, byte[] key, byte[] value) {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(value, "value");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.ingestionPut(pointer, keyspace.pointer(), key, value));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.ingestionPut(pointer, keyspace.pointer(), key, value));
     }
 
     /**
@@ -67,19 +62,14 @@ public final class Ingestion extends ExclusiveHandle {
                     keys.length + " keys and " + values.length + " values: give one for each");
         }
         long[] counted = new long[1];
-        int entered = keyspace.begin();
-        try {
-            run(
-                    pointer -> {
-                        try {
-                            Native.ingestionPutMany(pointer, keyspace.pointer(), keys, values, counted);
-                        } finally {
-                            added = counted[0];
-                        }
-                    });
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, 
+                pointer -> {
+                    try {
+                        Native.ingestionPutMany(pointer, keyspace.pointer(), keys, values, counted);
+                    } finally {
+                        added = counted[0];
+                    }
+                });
         return counted[0];
     }
 
@@ -105,12 +95,7 @@ public final class Ingestion extends ExclusiveHandle {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(value, "value");
         long milliseconds = Times.milliseconds(ttl);
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.ingestionPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.ingestionPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
     }
 
     /**
@@ -125,12 +110,7 @@ public final class Ingestion extends ExclusiveHandle {
     public long putFrom(Keyspace keyspace, byte[] key, InputStream stream) throws IOException {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(stream, "stream");
-        int entered = keyspace.begin();
-        try {
-            return callLong(pointer -> Native.ingestionPutFrom(pointer, keyspace.pointer(), key, stream));
-        } finally {
-            keyspace.exit(entered);
-        }
+        return callLong(keyspace, pointer -> Native.ingestionPutFrom(pointer, keyspace.pointer(), key, stream));
     }
 
     /**
@@ -143,12 +123,7 @@ public final class Ingestion extends ExclusiveHandle {
     public void merge(Keyspace keyspace, byte[] key, byte[] operand) {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(operand, "operand");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.ingestionMerge(pointer, keyspace.pointer(), key, operand));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.ingestionMerge(pointer, keyspace.pointer(), key, operand));
     }
 
     /**
@@ -159,12 +134,7 @@ public final class Ingestion extends ExclusiveHandle {
      */
     public void delete(Keyspace keyspace, byte[] key) {
         Objects.requireNonNull(key, "key");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.ingestionDelete(pointer, keyspace.pointer(), key));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.ingestionDelete(pointer, keyspace.pointer(), key));
     }
 
     /**
@@ -176,12 +146,7 @@ public final class Ingestion extends ExclusiveHandle {
      * @param end the key behind the last one, or null
      */
     public void deleteRange(Keyspace keyspace, byte[] start, byte[] end) {
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.ingestionDeleteRange(pointer, keyspace.pointer(), start, end));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.ingestionDeleteRange(pointer, keyspace.pointer(), start, end));
     }
 
     /**

@@ -32,12 +32,7 @@ public final class Transaction extends ExclusiveHandle {
 
     private byte[] get(Keyspace keyspace, byte[] key, int how) {
         Objects.requireNonNull(key, "key");
-        int entered = keyspace.begin();
-        try {
-            return call(pointer -> Native.transactionGet(pointer, keyspace.pointer(), key, how));
-        } finally {
-            keyspace.exit(entered);
-        }
+        return call(keyspace, pointer -> Native.transactionGet(pointer, keyspace.pointer(), key, how));
     }
 
     /**
@@ -84,12 +79,7 @@ public final class Transaction extends ExclusiveHandle {
      */
     public boolean contains(Keyspace keyspace, byte[] key) {
         Objects.requireNonNull(key, "key");
-        int entered = keyspace.begin();
-        try {
-            return call(pointer -> Native.transactionContains(pointer, keyspace.pointer(), key));
-        } finally {
-            keyspace.exit(entered);
-        }
+        return call(keyspace, pointer -> Native.transactionContains(pointer, keyspace.pointer(), key));
     }
 
     /**
@@ -101,12 +91,7 @@ public final class Transaction extends ExclusiveHandle {
      */
     public byte[][] multiGet(Keyspace keyspace, byte[][] keys) {
         Objects.requireNonNull(keys, "keys");
-        int entered = keyspace.begin();
-        try {
-            return call(pointer -> Native.transactionMultiGet(pointer, keyspace.pointer(), keys));
-        } finally {
-            keyspace.exit(entered);
-        }
+        return call(keyspace, pointer -> Native.transactionMultiGet(pointer, keyspace.pointer(), keys));
     }
 
     /**
@@ -156,12 +141,7 @@ public final class Transaction extends ExclusiveHandle {
     public void put(Keyspace keyspace, byte[] key, byte[] value) {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(value, "value");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.transactionPut(pointer, keyspace.pointer(), key, value));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.transactionPut(pointer, keyspace.pointer(), key, value));
     }
 
     /**
@@ -176,12 +156,7 @@ public final class Transaction extends ExclusiveHandle {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(value, "value");
         long milliseconds = Times.milliseconds(ttl);
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.transactionPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.transactionPutTtl(pointer, keyspace.pointer(), key, value, milliseconds));
     }
 
     /**
@@ -195,12 +170,7 @@ public final class Transaction extends ExclusiveHandle {
     public void merge(Keyspace keyspace, byte[] key, byte[] operand) {
         Objects.requireNonNull(key, "key");
         Objects.requireNonNull(operand, "operand");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.transactionMerge(pointer, keyspace.pointer(), key, operand));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.transactionMerge(pointer, keyspace.pointer(), key, operand));
     }
 
     /**
@@ -211,12 +181,7 @@ public final class Transaction extends ExclusiveHandle {
      */
     public void delete(Keyspace keyspace, byte[] key) {
         Objects.requireNonNull(key, "key");
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.transactionDelete(pointer, keyspace.pointer(), key));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.transactionDelete(pointer, keyspace.pointer(), key));
     }
 
     /**
@@ -227,12 +192,7 @@ public final class Transaction extends ExclusiveHandle {
      * @param end the key behind the last one, or null
      */
     public void deleteRange(Keyspace keyspace, byte[] start, byte[] end) {
-        int entered = keyspace.begin();
-        try {
-            run(pointer -> Native.transactionDeleteRange(pointer, keyspace.pointer(), start, end));
-        } finally {
-            keyspace.exit(entered);
-        }
+        run(keyspace, pointer -> Native.transactionDeleteRange(pointer, keyspace.pointer(), start, end));
     }
 
     /**
