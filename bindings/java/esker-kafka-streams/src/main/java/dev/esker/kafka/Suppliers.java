@@ -2,11 +2,13 @@ package dev.esker.kafka;
 
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.state.HeadersBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.SessionStore;
+import org.apache.kafka.streams.state.StoreSupplier;
 import org.apache.kafka.streams.state.VersionedBytesStoreSupplier;
 import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 import org.apache.kafka.streams.state.WindowStore;
@@ -15,12 +17,12 @@ import org.apache.kafka.streams.state.WindowStore;
 final class Suppliers {
     private Suppliers() {}
 
-    /** A supplier of key-value stores. */
-    static class KeyValue implements KeyValueBytesStoreSupplier {
+    /** What all suppliers have: a name, and what makes stores. */
+    private abstract static class Named<S extends StateStore> implements StoreSupplier<S> {
         private final String name;
-        private final Supplier<KeyValueStore<Bytes, byte[]>> makes;
+        private final Supplier<S> makes;
 
-        KeyValue(String name, Supplier<KeyValueStore<Bytes, byte[]>> makes) {
+        Named(String name, Supplier<S> makes) {
             this.name = name;
             this.makes = makes;
         }
@@ -31,13 +33,20 @@ final class Suppliers {
         }
 
         @Override
-        public final KeyValueStore<Bytes, byte[]> get() {
+        public final S get() {
             return makes.get();
         }
 
         @Override
         public final String metricsScope() {
             return StoreMetrics.SCOPE;
+        }
+    }
+
+    /** A supplier of key-value stores. */
+    static class KeyValue extends Named<KeyValueStore<Bytes, byte[]>> implements KeyValueBytesStoreSupplier {
+        KeyValue(String name, Supplier<KeyValueStore<Bytes, byte[]>> makes) {
+            super(name, makes);
         }
     }
 
@@ -64,28 +73,12 @@ final class Suppliers {
     }
 
     /** A supplier of window stores. */
-    static class Window implements WindowBytesStoreSupplier {
+    static class Window extends Named<WindowStore<Bytes, byte[]>> implements WindowBytesStoreSupplier {
         private final WindowParameters parameters;
-        private final Supplier<WindowStore<Bytes, byte[]>> makes;
 
         Window(WindowParameters parameters, Supplier<WindowStore<Bytes, byte[]>> makes) {
+            super(parameters.name(), makes);
             this.parameters = parameters;
-            this.makes = makes;
-        }
-
-        @Override
-        public final String name() {
-            return parameters.name();
-        }
-
-        @Override
-        public final WindowStore<Bytes, byte[]> get() {
-            return makes.get();
-        }
-
-        @Override
-        public final String metricsScope() {
-            return StoreMetrics.SCOPE;
         }
 
         @Override
@@ -117,30 +110,12 @@ final class Suppliers {
     }
 
     /** A supplier of session stores. */
-    static class Session implements SessionBytesStoreSupplier {
-        private final String name;
+    static class Session extends Named<SessionStore<Bytes, byte[]>> implements SessionBytesStoreSupplier {
         private final long retention;
-        private final Supplier<SessionStore<Bytes, byte[]>> makes;
 
         Session(String name, long retention, Supplier<SessionStore<Bytes, byte[]>> makes) {
-            this.name = name;
+            super(name, makes);
             this.retention = retention;
-            this.makes = makes;
-        }
-
-        @Override
-        public final String name() {
-            return name;
-        }
-
-        @Override
-        public final SessionStore<Bytes, byte[]> get() {
-            return makes.get();
-        }
-
-        @Override
-        public final String metricsScope() {
-            return StoreMetrics.SCOPE;
         }
 
         @Override

@@ -11,8 +11,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.esker.EskerException;
 import dev.esker.ErrorCode;
+import dev.esker.EskerException;
+import dev.esker.kafka.broker.Trees;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -258,7 +259,7 @@ class BadInputTest {
                 "w");
         // Another store of the task may be Esker's; and what was refused is opened when the state is gone.
         context().open(EskerStores.persistentKeyValueStore("other").get()).close();
-        Support.remove(directory.resolve("rocksdb"));
+        Trees.remove(directory.resolve("rocksdb"));
         KeyValueStore<Bytes, byte[]> store = context().open(store());
         assertNull(store.committedOffset(Pair.CHANGELOG), "it is not restored from its changelog");
         store.close();

@@ -3,6 +3,7 @@ package dev.esker.kafka;
 import static dev.esker.kafka.Support.b;
 
 import dev.esker.DiskFullException;
+import dev.esker.kafka.broker.Trees;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,7 +79,7 @@ final class Child {
         store.put(key(1), b("1"));
         store.close();
         if (cleans) {
-            Support.remove(task);
+            Trees.remove(task);
         }
     }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.esker.kafka.broker.Trees;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -68,7 +69,7 @@ class DamageTest {
                 assertThrows(TaskCorruptedException.class, () -> exactlyOnce(directory).open(store()));
         assertEquals(Set.of(new TaskId(0, 0)), corrupt.corruptedTasks());
         // Kafka deletes the directory of the task then.
-        Support.remove(directory.resolve(StoreHome.DIRECTORY));
+        Trees.remove(directory.resolve(StoreHome.DIRECTORY));
         KeyValueStore<Bytes, byte[]> fresh = exactlyOnce(directory).open(store());
         assertNull(fresh.committedOffset(Pair.CHANGELOG));
         assertNull(fresh.get(Child.key(0)));
@@ -92,7 +93,7 @@ class DamageTest {
         int offsets = 0;
         for (int round = 0; round < ROUNDS; round++) {
             Path place = directory.resolve("round-" + round);
-            copy(origin, place);
+            Trees.copy(origin, place);
             damageLog(place.resolve(StoreHome.ALONE).resolve("wal"), random);
             String again = Support.again(seed) + ", round " + round;
             KeyValueStore<Bytes, byte[]> store = new Support.Context(place).open(store());
@@ -107,7 +108,7 @@ class DamageTest {
                 assertTrue(offset >= entries - 4, again + ": offset " + offset + " with " + entries + " entries");
             }
             store.close();
-            Support.remove(place);
+            Trees.remove(place);
         }
         assertTrue(offsets > ROUNDS / 4, "only " + offsets + " of " + ROUNDS + " kept an offset");
     }
@@ -138,14 +139,6 @@ class DamageTest {
                 random.nextBytes(other);
                 bytes.seek(at);
                 bytes.write(other, 0, (int) Math.min(other.length, bytes.length() - at));
-            }
-        }
-    }
-
-    private static void copy(Path from, Path to) throws IOException {
-        try (Stream<Path> all = Files.walk(from)) {
-            for (Path path : all.toList()) {
-                Files.copy(path, to.resolve(from.relativize(path).toString()));
             }
         }
     }

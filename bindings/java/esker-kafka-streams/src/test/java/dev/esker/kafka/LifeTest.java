@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.esker.Database;
+import dev.esker.kafka.broker.Trees;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -101,7 +102,7 @@ class LifeTest {
             store.commit(Map.of(Pair.CHANGELOG, 5L));
             store.close();
         }
-        Support.remove(application.resolve("0_1"));
+        Trees.remove(application.resolve("0_1"));
         KeyValueStore<Bytes, byte[]> kept = task(0).open(store("s"));
         KeyValueStore<Bytes, byte[]> fresh = task(1).open(store("s"));
         assertArrayEquals(b("1"), kept.get(k("a")));
@@ -112,7 +113,7 @@ class LifeTest {
         // While the database is open too: the task moves away, its directory is deleted, and it comes back.
         fresh.put(k("b"), b("2"));
         fresh.close();
-        Support.remove(application.resolve("0_1"));
+        Trees.remove(application.resolve("0_1"));
         KeyValueStore<Bytes, byte[]> back = task(1).open(store("s"));
         assertNull(back.get(k("b")));
         back.close();

@@ -5,8 +5,8 @@ import static dev.esker.kafka.Support.s;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import dev.esker.kafka.broker.Trees;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Bytes;
@@ -73,13 +72,8 @@ class SessionRemovalTest {
 
     /** The values that a store has after the process has ended now. */
     private List<String> afterAnEnd() throws IOException {
-        Path from = directory.resolve("state");
         Path to = directory.resolve("copy-" + ++copies);
-        try (Stream<Path> all = Files.walk(from)) {
-            for (Path path : all.toList()) {
-                Files.copy(path, to.resolve(from.relativize(path)));
-            }
-        }
+        Trees.copy(directory.resolve("state"), to);
         SessionStore<Bytes, byte[]> left = open(to);
         try {
             return values(left);

@@ -16,6 +16,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.SessionWindow;
+import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.query.KeyQuery;
 import org.apache.kafka.streams.query.PositionBound;
 import org.apache.kafka.streams.query.QueryConfig;
@@ -304,23 +305,38 @@ class StoreCallsTest {
                 store.put(Bytes.wrap(new byte[0]), new byte[0], 0);
                 return null;
             });
-            for (int i = 0; i < CALLS; i++) {
-                long now = i * 300L;
-                pair.at(now);
-                long seed = random.nextLong();
-                switch (random.nextInt(24)) {
-                    case 0 -> pair.commit(Map.of(Pair.CHANGELOG, (long) i));
-                    case 1 -> pair.restore(records(random, KeyValueRecord.WINDOW, now));
-                    case 2, 3 -> pair.step(random);
-                    case 4 -> pair.keep("range " + seed, store -> windowRange(store, new Random(seed), now));
-                    case 5 -> {
-                        if (random.nextInt(20) == 0) {
-                            // Bounds of time are those that the store has seen since it was opened.
-                            pair.reopen(random, (store, any) -> null);
-                        }
+            timed(pair, random, KeyValueRecord.WINDOW, StoreCallsTest::windowRange, StoreCallsTest::windowCall);
+        }
+    }
+
+    /** What a test calls of a store: with random numbers, and the time of the record. */
+    private interface Calls<S, R> {
+        R make(S store, Random random, long now);
+    }
+
+    /** Random calls of a store that keeps entries with times. */
+    private static <S extends StateStore> void timed(
+            Pair<S> pair,
+            Random random,
+            KeyValueRecord kind,
+            Calls<S, java.util.Iterator<?>> range,
+            Calls<S, Object> call) {
+        for (int i = 0; i < CALLS; i++) {
+            long now = i * 300L;
+            pair.at(now);
+            long seed = random.nextLong();
+            switch (random.nextInt(24)) {
+                case 0 -> pair.commit(Map.of(Pair.CHANGELOG, (long) i));
+                case 1 -> pair.restore(records(random, kind, now));
+                case 2, 3 -> pair.step(random);
+                case 4 -> pair.keep("range " + seed, store -> range.make(store, new Random(seed), now));
+                case 5 -> {
+                    if (random.nextInt(20) == 0) {
+                        // Bounds of time are those that the store has seen since it was opened.
+                        pair.reopen(random, (store, any) -> null);
                     }
-                    default -> pair.call("call " + seed, store -> windowCall(store, new Random(seed), now));
                 }
+                default -> pair.call("call " + seed, store -> call.make(store, new Random(seed), now));
             }
         }
     }
@@ -370,23 +386,7 @@ class StoreCallsTest {
             store.put(new Windowed<>(Bytes.wrap(new byte[0]), new SessionWindow(0, 0)), new byte[0]);
             return null;
         });
-        for (int i = 0; i < CALLS; i++) {
-            long now = i * 300L;
-            pair.at(now);
-            long seed = random.nextLong();
-            switch (random.nextInt(24)) {
-                case 0 -> pair.commit(Map.of(Pair.CHANGELOG, (long) i));
-                case 1 -> pair.restore(records(random, KeyValueRecord.SESSION, now));
-                case 2, 3 -> pair.step(random);
-                case 4 -> pair.keep("range " + seed, store -> sessionRange(store, new Random(seed), now));
-                case 5 -> {
-                    if (random.nextInt(20) == 0) {
-                        pair.reopen(random, (store, any) -> null);
-                    }
-                }
-                default -> pair.call("call " + seed, store -> sessionCall(store, new Random(seed), now));
-            }
-        }
+        timed(pair, random, KeyValueRecord.SESSION, StoreCallsTest::sessionRange, StoreCallsTest::sessionCall);
     }
 
     private static java.util.Iterator<?> sessionRange(SessionStore<Bytes, byte[]> store, Random random, long now) {

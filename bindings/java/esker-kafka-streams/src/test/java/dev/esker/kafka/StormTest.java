@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.esker.kafka.broker.Trees;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -102,7 +103,7 @@ class StormTest {
             store.commit(Map.of(Pair.CHANGELOG, written));
             store.close();
             if (random.nextInt(4) == 0) {
-                Support.remove(directory);
+                Trees.remove(directory);
                 written = -1;
             }
         }

@@ -5,13 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -148,7 +146,7 @@ class KillTest {
             }
         }
         if (deleted) {
-            delete(state(victim));
+            Trees.remove(state(victim));
         }
         // The other one goes on alone for a while, and takes over.
         if (random.nextBoolean()) {
@@ -215,13 +213,5 @@ class KillTest {
                     Total out = found.get(key);
                     assertTrue(out != null && out.count() >= total.count(), store + ": " + key + " has " + out + ", not " + total);
                 });
-    }
-
-    private static void delete(Path directory) throws Exception {
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(path);
-            }
-        }
     }
 }

@@ -77,16 +77,8 @@ final class StoreCheck implements AutoCloseable {
         this.copy = copy;
         this.feed = feed;
         address = broker.address();
-        copyTree(application.resolve("esker"), copy);
+        Trees.copy(application.resolve("esker"), copy);
         database = Database.open(copy);
-    }
-
-    private static void copyTree(Path from, Path to) throws IOException {
-        try (Stream<Path> all = Files.walk(from)) {
-            for (Path path : all.toList()) {
-                Files.copy(path, to.resolve(from.relativize(path)));
-            }
-        }
     }
 
     /** Checks what a killed instance has left; says how much that was. */
@@ -300,10 +292,6 @@ final class StoreCheck implements AutoCloseable {
     @Override
     public void close() throws IOException {
         database.close();
-        try (Stream<Path> all = Files.walk(copy)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(path);
-            }
-        }
+        Trees.remove(copy);
     }
 }

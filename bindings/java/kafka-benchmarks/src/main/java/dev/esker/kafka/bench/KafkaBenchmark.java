@@ -4,16 +4,14 @@ import dev.esker.kafka.bench.Settings.Store;
 import dev.esker.kafka.bench.Settings.Workload;
 import dev.esker.kafka.broker.Broker;
 import dev.esker.kafka.broker.ChildJvm;
-import java.io.IOException;
+import dev.esker.kafka.broker.Trees;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -53,7 +51,7 @@ public final class KafkaBenchmark {
             try {
                 new KafkaBenchmark(this, own).measure();
             } finally {
-                delete(own);
+                Trees.remove(own);
             }
             return 0;
         }
@@ -140,7 +138,7 @@ public final class KafkaBenchmark {
             commitAll(id);
         }
         Run run = child(AppProcess.class, id, arguments);
-        delete(state);
+        Trees.remove(state);
         broker.deleteTopicsOf(id);
         return run;
     }
@@ -169,7 +167,7 @@ public final class KafkaBenchmark {
         arguments.addAll(store(store));
         arguments.add("processing.guarantee=" + settings.guarantee);
         Run run = child(StoreProcess.class, "store-" + store + "-" + runs, arguments);
-        delete(state);
+        Trees.remove(state);
         return run;
     }
 
@@ -179,17 +177,6 @@ public final class KafkaBenchmark {
                 List.of("-Xmx" + settings.heap, "-Xms" + settings.heap, "-XX:+AlwaysPreTouch", "-Dbench.memory=" + settings.memory);
         try (ChildJvm child = ChildJvm.start(directory, name, machine, main, arguments)) {
             return Run.parse(child.await(Run.RESULT));
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        if (!Files.exists(directory)) {
-            return;
-        }
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
         }
     }
 }
